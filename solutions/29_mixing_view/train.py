@@ -42,7 +42,7 @@ ids = {word: number for number, word in enumerate(words, start=1)}  # 0 is paddi
 
 
 def collate(rows):
-    """Turn rows into word ids of tables and of questions, padded, and those of answers."""
+    """Return padded word ids of tables and questions, and the ids of the answers."""
     tables, questions, answers = zip(*rows, strict=True)
     tables, questions = (
         pad_sequence([torch.tensor([ids[word] for word in one]) for one in part], True)
@@ -90,7 +90,9 @@ for epoch in range(1, EPOCHS + 1):
 
 model.eval()
 with torch.no_grad():
-    said = [model(tables, questions).argmax(dim=1) for tables, questions, _ in validation]
+    said = [
+        model(tables, questions).argmax(dim=1) for tables, questions, _ in validation
+    ]
 said = [words[number - 1] for number in torch.cat(said).tolist()]
 wanted = [answer for _, _, answer in validation_rows]
 right = [word == answer for word, answer in zip(said, wanted, strict=True)]

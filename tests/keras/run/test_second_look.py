@@ -54,8 +54,8 @@ def test_reshape_that_mixes_examples_is_named():
     model.compile("adam", "sparse_categorical_crossentropy")
     _, found = looked_at(model, RANDOM.normal(size=(64, 4, 6)), LABELS)
     assert found["examples-mixed"].severity == "error"
-    assert "turns (64, 4, 6) into (4, 64, 6)" in found["examples-mixed"].message or (
-        "turns (32, 4, 6) into (4, 32, 6)" in found["examples-mixed"].message
+    assert "turns shape (64, 4, 6) into (4, 64, 6)" in found["examples-mixed"].message or (
+        "turns shape (32, 4, 6) into (4, 32, 6)" in found["examples-mixed"].message
     )
 
 
@@ -226,6 +226,6 @@ def test_facts_name_what_could_not_be_measured():
     assert few.why_not["examples"] == "needs a batch of at least 4 examples"
     late = measure(KerasSubject(model, keep_batch(X, LABELS, None), deadline=0.0))
     assert late == DependenceFacts(
-        why_not=dict.fromkeys(["examples", "inputs", "linear", "future"], "the time for it was over")
+        why_not=dict.fromkeys(["examples", "inputs", "linear", "future", "statistics"], "the time for it was over")
         | {"future": "the targets are not the next tokens of one of the inputs"}
     )

@@ -69,7 +69,7 @@ class TestLargestBatch:
         assert [line.split()[0] for line in table[:-1]] == ["1", "2", "4", "8", "9", "10", "12", "16"]
         assert table[-1] == "Batches of 8 fit, batches of 9 do not."
         assert "      9  does not fit" in done.stderr
-        assert "another 72.0 MiB was requested" in done.stderr
+        assert "72.0 MiB more was requested" in done.stderr
 
     def test_is_searched_downwards_where_the_first_does_not_fit(self, run):
         done = run("""

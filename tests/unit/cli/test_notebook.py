@@ -37,7 +37,7 @@ def test_json_html_and_markdown(tmp_path, capsys):
     (finding,) = json.loads(capsys.readouterr().out)["findings"]
     assert (finding["rule"], finding["stage"]) == ("name-before-definition", "reproducibility")
     assert main(["notebook", "area.ipynb", "--format", "html"]) == 1
-    assert "reads `radius`, and no cell" in capsys.readouterr().out
+    assert "reads `radius`, but no cell" in capsys.readouterr().out
     assert main(["notebook", "area.ipynb", "--format", "markdown"]) == 1
     assert "### warning: name-before-definition" in capsys.readouterr().out
 

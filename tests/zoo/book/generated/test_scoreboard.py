@@ -104,7 +104,7 @@ class TestMadeUp:
     def test_says_what_was_not_measured(self, page: str, record: Record, tools: dict[str, Tool]) -> None:
         assert "- **Measured** 2026-11-25 to 2026-11-26, on 2 CPU cores, no GPU\n" in page
         whole = scoreboard_page(record, tools, [EXHIBITS[id] for id in ("11", "13", "10")], RECALL)
-        assert "no GPU; exhibits not measured, or only in part: 6.1, 8.2\n" in whole
+        assert "no GPU; exhibits not measured, or only in part: 6.2, 8.2\n" in whole
         assert "| ? | ? | ? | ? |" in whole
 
     def test_our_own_recall_stands_beside_it(self, page: str) -> None:
