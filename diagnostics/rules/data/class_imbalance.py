@@ -6,6 +6,7 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.array import Array
 from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
 
@@ -17,6 +18,7 @@ UNEVEN = 2.0  # times the labels of the rarest class, and times its weight; a sm
 LIKE = 0.15  # in log units: how far weights may be from the class shares, in addition to chance
 CHANCE = 3.0  # standard errors
 FEWEST = 10  # labels of each class
+ROUNDED = 0.01  # of a sum that balanced weights have whatever their order
 FIX = {
     "torch": "weight the classes with torch.nn.CrossEntropyLoss(weight=...), and evaluate with balanced accuracy",
     "keras": "weight the classes with model.fit(..., class_weight=...), and evaluate with balanced accuracy",
@@ -30,7 +32,8 @@ class ClassImbalance(Rule):
     Counts the labels of rows drawn from the whole dataset. Reports a class with at least nine tenths of the labels
     unless something compensates for it: class weights in the loss, or a sampler that draws rare rows more often.
     It also compares class weights with label counts, because weights that grow with the count make the common
-    class count for even more.
+    class count for even more. Balanced weights in another order than the class ids do the same to some classes:
+    `value_counts()` sorts by frequency.
 
     ## Why it is bad
     Cross entropy weights all rows equally, so the fastest way to lower the loss is to predict the common class.
@@ -53,7 +56,9 @@ class ClassImbalance(Rule):
     accuracy that often passes for good. There must be at least 50 rows (our choice): the chance that a class with
     three quarters of the data makes up 90% of 50 random rows is about 1 in 100. For weights, the ratio of any two
     class weights must equal the ratio of the label counts, within 15% plus chance, and the most common class must
-    have at least twice the labels and twice the weight of the rarest.
+    have at least twice the labels and twice the weight of the rarest. Weights are balanced ones in another order
+    if their inverses add up, within 1%, to the number of classes, of rows, or 1, and are distributed like the
+    label counts, while the weight of some class fits less than half of its labels.
 
     ## Known problems
     The imbalance may be real, and a model that ranks well needs no weights. In that case, judge it by a metric on
@@ -124,12 +129,12 @@ class ClassImbalance(Rule):
         counts = np.bincount(labels, minlength=len(weights)).astype(float)
         if counts.min() < FEWEST or weights.min() <= 0:
             raise NotApplicable(f"needs at least {FEWEST} labels for each class that has a weight")
+        evidence = {"counts": counts.tolist(), "weights": list(loss.weights)}
         rarest, most = int(counts.argmin()), int(counts.argmax())
-        if counts[most] < UNEVEN * counts[rarest] or weights[most] < UNEVEN * weights[rarest]:
-            return None
+        even = counts[most] < UNEVEN * counts[rarest] or weights[most] < UNEVEN * weights[rarest]
         apart = np.abs(np.log(weights / weights[most]) - np.log(counts / counts[most]))
-        if (apart > LIKE + CHANCE * np.sqrt(1 / counts + 1 / counts[most])).any():
-            return None
+        if even or (apart > LIKE + CHANCE * np.sqrt(1 / counts + 1 / counts[most])).any():
+            return self._in_another_order(counts, weights, dataset.size, evidence)
         return self.found(
             "The class weights are proportional to the class counts instead of inversely proportional: class "
             f"{most} has {counts[most] / counts[rarest]:.3g} times as many labels as class {rarest}, and "
@@ -140,5 +145,33 @@ class ClassImbalance(Rule):
                 "keras": "class_weight = {label: len(y) / (len(counts) * n) for label, n in enumerate(counts)}  # "
                 "the inverse of the frequencies",
             },
-            evidence={"counts": counts.tolist(), "weights": list(loss.weights)},
+            evidence=evidence,
+        )
+
+    def _in_another_order(
+        self, counts: Array, weights: Array, size: int | None, evidence: dict[str, list[float]]
+    ) -> Finding | None:
+        """Look for balanced weights that belong to other classes."""
+        total, classes = float((1 / weights).sum()), len(weights)
+        if not any(abs(total - known) <= ROUNDED * known for known in (classes, 1, size) if known):
+            return None  # costs of the user's own
+        meant = counts.sum() / (weights * total)  # the counts that these weights balance
+        chance = LIKE + CHANCE * np.sqrt(1 / counts)
+        order = counts.argsort()
+        if (np.abs(np.log(np.sort(meant) / counts[order])) > chance[order]).any():
+            return None
+        beyond = np.log(counts / meant) - chance
+        worst = int(beyond.argmax())
+        if beyond[worst] <= 0 or counts[worst] < UNEVEN * meant[worst]:
+            return None
+        share, fits = counts[worst] / counts.sum(), meant[worst] / counts.sum()
+        return self.found(
+            "The class weights are balanced weights, but not in the order of the class ids: class "
+            f"{worst} has {share:.1%} of the labels, but its weight of {weights[worst]:.3g} suits a class with "
+            f"{fits:.1%}. Frequent classes get the weights of rare classes.",
+            fix={
+                "torch": "counts = torch.bincount(labels)  # by class id; value_counts() sorts by frequency",
+                "keras": "counts = np.bincount(labels)  # by class id; value_counts() sorts by frequency",
+            },
+            evidence=evidence,
         )

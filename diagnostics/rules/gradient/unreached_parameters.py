@@ -21,6 +21,7 @@ from diagnostics.text.names import describe_parameters
 WORTH_A_WARNING = 0.01
 STEPS = 50  # with a gradient: a head or an expert that only some batches use has been used by then
 COMPARED = 3  # steps in which weights were compared
+DECAY = 0.05  # of a weight decay: how far it may seem to vary, by rounding of small updates
 MANY_LAYERS = 0.1  # of the layers that an optimizer holds; an unused pooler is 1 of BERT-base's 76
 POOLER = "pooler"
 NAMED = 5  # layers named in the message; the evidence holds them all
@@ -44,8 +45,8 @@ class UnreachedParameters(Rule):
     one. A gradient of zero counts as a gradient.
 
     In a watched run, lists the layers of an optimizer whose gradient was exactly 0 in every known step and whose
-    weights have not changed, while other layers learned. Each layer and direction of a recurrent module counts
-    separately.
+    weights have not changed, or changed by weight decay only, while other layers learned. Each layer and direction
+    of a recurrent module counts separately.
 
     In Keras, under `diagnose run`, lists the layers that were called on outputs of a functional model but whose
     own outputs are not part of any model.
@@ -141,11 +142,15 @@ class UnreachedParameters(Rule):
         if len(ratios) < COMPARED:
             raise NotApplicable(f"needs {COMPARED} steps with the weights compared before and after")
         held = ~np.isnan(ratios).all(axis=0)
-        silent = held & (gradients.layer_norms == 0).all(axis=0) & _unchanged(ratios, weights)
+        zero = held & (gradients.layer_norms == 0).all(axis=0)
+        silent = zero & _unchanged(ratios, weights)
+        decayed = np.zeros_like(silent) if gradients.reached is None else zero & gradients.reached
+        decayed &= _only_decays(steps, updates)
+        silent |= decayed
         if not silent.any():
             return None
         if gradients.reached is not None and (silent & gradients.reached).any():
-            return self._of_zeros(gradients, silent, int(held.sum()), int(steps.steps[-1]))
+            return self._of_zeros(gradients, silent, bool(decayed.any()), int(held.sum()), int(steps.steps[-1]))
         names = [name for name, is_silent in zip(gradients.layers, silent, strict=True) if is_silent]
         count, known, one = int(held.sum()), len(gradients.steps), len(names) == 1
         return self.found(
@@ -185,12 +190,13 @@ class UnreachedParameters(Rule):
             severity="note" if all(layer.like_an_output for layer in layers) else None,
         )
 
-    def _of_zeros(self, gradients: GradientHistory, silent: Array, count: int, step: int) -> Finding:
+    def _of_zeros(self, gradients: GradientHistory, silent: Array, decays: bool, count: int, step: int) -> Finding:
         """Describe layers that are in the graph of the loss but get only gradients of 0."""
         assert gradients.reached is not None
         zero = [name for name, of in zip(gradients.layers, silent & gradients.reached, strict=True) if of]
         none = [name for name, of in zip(gradients.layers, silent & ~gradients.reached, strict=True) if of]
         one = len(zero) == 1
+        but = ", except by weight decay" if decays else ""
         also = f" No gradient path leads from the loss to {_listed(none)}." if none else ""
         recurrent = all(OF_RECURRENT in name for name in zero)
         why = (
@@ -205,8 +211,8 @@ class UnreachedParameters(Rule):
         return self.found(
             f"{len(zero)} of the {count} layers in the optimizer got gradients of exactly 0 at all "
             f"{len(gradients.steps):,} recorded steps: {_listed(zero)}. {'Its' if one else 'Their'} weights have "
-            "not changed since the first sample, while the other layers learned. A gradient path leads from the "
-            f"loss to {'it' if one else 'them'}. {why}.{also}",
+            f"not changed since the first sample{but}, while the other layers learned. A gradient path leads from "
+            f"the loss to {'it' if one else 'them'}. {why}.{also}",
             fix=(
                 "h_n[-1]  # for a stack: the last layer's state; h_n[0] is the first layer's",
                 "torch.cat([h_n[-2], h_n[-1]], dim=1)  # for two directions: both states of the last layer",
@@ -248,6 +254,22 @@ def _unchanged(ratios: Array, weights: Array) -> Array:
     A target network that is copied from time to time has no gradient, and that is correct.
     """
     return np.asarray((np.nan_to_num(ratios, nan=0.0) == 0).all(axis=0) & (weights == weights[0]).all(axis=0))
+
+
+def _only_decays(steps: StepHistory, updates: UpdateHistory) -> Array:
+    """Return bool (layers,): whether each update is the same share of the weights, times the learning rate.
+
+    A gradient gives no such updates, nor does a copy of other weights.
+    """
+    ratios, place = updates.ratios, np.searchsorted(steps.steps, updates.steps).clip(max=len(steps.steps) - 1)
+    known = steps.steps[place] == updates.steps
+    rates = steps.learning_rates[place[known]]
+    if len(rates) < COMPARED or not rates.size or not (rates > 0).all():
+        return np.zeros(ratios.shape[1], bool)
+    decays = ratios[known][:, None] / rates[:, :, None]
+    same = decays.max(axis=0) - decays.min(axis=0) <= DECAY * decays.min(axis=0)
+    shrinks = (np.diff(updates.weight_norms, axis=0) < 0).all(axis=0)
+    return np.asarray(same.any(axis=0) & (ratios > 0).all(axis=0) & shrinks)
 
 
 def _listed(names: list[str]) -> str:

@@ -90,6 +90,11 @@ def weighted(weights, labels=(540, 60)):
     return RULE.from_weights(rows, LossFacts(0.2, "cross_entropy", class_weights=True, weights=weights))
 
 
+def of_three(weights, counts=(50, 150, 400)):
+    rows = DatasetFacts(sum(counts), sum(counts), labels=np.repeat([0, 1, 2], counts))
+    return RULE.from_weights(rows, LossFacts(0.9, "cross_entropy", class_weights=True, weights=tuple(weights)))
+
+
 class TestWeights:
     def test_that_follow_the_number_of_labels(self):
         finding = weighted((0.9, 0.1))
@@ -98,6 +103,23 @@ class TestWeights:
     @pytest.mark.parametrize("weights", [(0.1, 0.9), (1.0, 1.0), (1.0, 0.4)])
     def test_silent_on_their_inverse_on_none_and_on_costs(self, weights):
         assert weighted(weights) is None
+
+    @pytest.mark.parametrize("scale", [1 / 3, 1, 1 / 600], ids=["n / (k * count)", "n / count", "1 / count"])
+    def test_balanced_in_another_order_than_the_class_ids(self, scale):
+        finding = of_three(600 * scale / np.array([400, 150, 50]), (50, 400, 150))
+        assert finding.severity == "warning"
+        assert "class 2 has 25.0%" in finding.message
+
+    @pytest.mark.parametrize(
+        "weights",
+        [600 / 3 / np.array([50, 150, 400]), (1.0, 1.0, 5.0), (4.0, 1.0, 1.0), (1.0, 1.0, 1.0)],
+        ids=["their own order", "a costly common class", "a costly rare class", "equal"],
+    )
+    def test_silent_on_the_order_of_the_ids_and_on_costs(self, weights):
+        assert of_three(weights) is None
+
+    def test_silent_on_another_order_of_classes_that_chance_could_reverse(self):
+        assert of_three(44 / 3 / np.array([20, 14, 10]), (14, 10, 20)) is None
 
     def test_not_applicable_without_weights_or_labels(self):
         with pytest.raises(NotApplicable):

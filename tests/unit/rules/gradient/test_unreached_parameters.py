@@ -76,6 +76,15 @@ def history(silent=("encoder",), layers=("encoder", "head"), steps=60, **changes
     return recorded(**(facts | changes))
 
 
+def decaying(updates=(1e-4, 1e-4, 0.5e-4), norms=(5.0, 4.9, 4.8), reached=True):
+    """A run in which the encoder gets gradients of 0, and a learning rate that falls to a half."""
+    rates = np.where(np.arange(60) < 40, 0.1, 0.05)[:, None]
+    ratios = np.stack([np.array(updates), np.full(3, 1e-3)], 1).astype(np.float32)
+    weights = np.stack([np.array(norms), np.arange(5, 8)], 1).astype(np.float32)
+    known = {"learning_rates": rates, "update_ratios": ratios, "weight_norms": weights}
+    return history(**known, reached=np.array([reached, True]))
+
+
 class TestFiresWhileTraining:
     def test_on_an_encoder_that_never_had_a_gradient(self):
         finding = judge(UnreachedParameters().from_history, history())
@@ -96,6 +105,11 @@ class TestFiresWhileTraining:
         finding = judge(UnreachedParameters().from_history, history(layers[:3], layers, reached=reached))
         assert finding.severity == "warning"
         assert finding.evidence["without_a_path"] == ["spare"]
+
+    def test_on_gradients_of_0_and_weights_that_only_decay(self):
+        finding = judge(UnreachedParameters().from_history, decaying())
+        assert finding.severity == "warning"
+        assert "except by weight decay" in finding.message
 
     def test_on_the_upper_layer_of_a_stack_whose_first_state_is_read(self):
         layers = ["embedding", "lstm layer 1", "lstm layer 2", "fc"]
@@ -127,6 +141,14 @@ class TestSilentWhileTraining:
         weights = history().updates.weight_norms.copy()
         weights[2, 0] = 5.5
         assert judge(UnreachedParameters().from_history, history(weight_norms=weights)) is None
+
+    @pytest.mark.parametrize(
+        "run",
+        [{"updates": (1e-4, 1e-4, 1e-4)}, {"norms": (5.0, 4.9, 5.1)}, {"reached": False}],
+        ids=["updates that do not follow the rate", "weights that grow", "no path"],
+    )
+    def test_on_weights_that_something_else_moves(self, run):
+        assert judge(UnreachedParameters().from_history, decaying(**run)) is None
 
 
 class TestNotApplicableWhileTraining:
