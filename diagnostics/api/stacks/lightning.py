@@ -246,7 +246,7 @@ class StepLosses:
             accumulated: batches whose gradients are summed for a step; Lightning has divided the loss by it.
 
         Returns:
-            Why there is none; empty if there is.
+            The reason why no loss could be taken; empty otherwise.
         """
         backwards, self._backwards = self._backwards, []
         loss = outputs.get("loss") if isinstance(outputs, Mapping) else outputs
@@ -284,7 +284,7 @@ class ValidationLoss:
         self._name: str | None = None
 
     def among(self, metrics: Mapping[str, Any]) -> float | None:
-        """Return its value; None if there is none."""
+        """Return its value, or None without one."""
         names = [name for name in metrics if _is_validation_loss(name)]
         self._name = self._name or ("val_loss" if "val_loss" in names else next(iter(names), None))
         return float(metrics[self._name]) if self._name is not None and self._name in metrics else None

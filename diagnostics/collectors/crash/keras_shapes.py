@@ -200,7 +200,7 @@ def _weights(crash: Crash) -> KnownFailure | None:
 def _array_reshape(crash: Crash, found: Found) -> ReshapeMisfit:
     wanted = table.sizes(found["wanted"].replace("newaxis", "-1"))
     if len(wanted) == 1 and crash.facts.message[found.match.end() :].startswith(")"):
-        wanted = (-1, *wanted)  # NumPy leaves an open axis out where it stands first: (6,) is one of six
+        wanted = (-1, *wanted)  # NumPy omits an open first axis: (6,) is one of six
     return ReshapeMisfit(wanted, int(found["size"]), library="numpy")
 
 

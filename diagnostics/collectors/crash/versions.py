@@ -70,7 +70,7 @@ def calling_package(facts: CrashFacts) -> str | None:
     A wrapper that only passes the user's arguments on does not count.
     """
     frames = facts.frames
-    while frames and frames[-1].function == "__getattr__":  # it only says so: who asked stands before
+    while frames and frames[-1].function == "__getattr__":  # it only reports; its caller is the frame before
         frames = frames[:-1]
     if not frames or frames[-1].yours:
         return None
@@ -198,7 +198,7 @@ _NAME = re.compile(r"^name '(?P<name>\w{1,80})' is not defined")
 def _unimported_name(crash: Crash) -> KnownFailure | None:
     """Recognise that a library uses a name which it imports only where an optional package is found.
 
-    Such an import stands under a question (`if is_peft_available():`) or a try, and says nothing where the package
+    Such an import is guarded by a check (`if is_peft_available():`) or a try, and says nothing where the package
     is missing: the name is missed later, in the library's own line, as a NameError that reads like a slip of the
     user's.
 

@@ -121,7 +121,7 @@ class _Within(threading.local):
 
 
 _within = _Within()
-_is_measured = False  # once somebody asks
+_is_measured = False  # True after the first request
 _seconds = 0.0  # of all threads: a backward pass on an accelerator calls our hooks in a thread of its own
 
 
@@ -133,7 +133,7 @@ def own_seconds() -> float:
 
 
 def own_work_begins() -> float:
-    """Return the time, for `own_work_ends`; 0 within other work of this library, and while nobody asks."""
+    """Return the time, for `own_work_ends`; 0 within other work of this library, and until the first request."""
     if not _is_measured or _within.work:
         return 0.0
     _within.work = True

@@ -135,7 +135,7 @@ class Unreached:
 
 
 class Listener:
-    """Answers whoever connects with this rank's number, until the process ends."""
+    """Answers each connection with this rank's number, until the process ends."""
 
     def __init__(self, rank: int, token: str) -> None:
         self._rank, self._token = rank, token

@@ -1,6 +1,6 @@
 """Finds the expression that was being evaluated when a frame failed, by the position that Python keeps of it.
 
-What it held, and which check refused it, is told in sentences.
+Describes its values, and the check that refused it, in sentences.
 """
 
 from __future__ import annotations

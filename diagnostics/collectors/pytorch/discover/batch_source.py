@@ -25,7 +25,7 @@ class LatestBatch:
     """Holds the tensors of one batch by weak references: nothing is kept alive.
 
     Attributes:
-        source: a number that stands for the dataset of the loader; 0 while there was no batch.
+        source: a number that identifies the loader's dataset; 0 before the first batch.
         base: likewise for the dataset that it is a subset of.
         opens: whether the batch is the first of a loader that goes through its dataset in order.
     """
@@ -57,7 +57,7 @@ class LatestBatch:
             arguments: of the call, which hold a tensor of the batch, or a copy of one on a device.
 
         Returns:
-            None where there is none, or several: then which of them holds the labels is not known.
+            None without one, or with several: then it is unknown which of them holds the labels.
         """
         rows, beside = self._beside(arguments)
         labels = [
@@ -75,7 +75,7 @@ class LatestBatch:
             output: of the call, shape (rows, ...).
 
         Returns:
-            A tensor with the sizes of the output, but for axes of size 1; None where there is none, or several.
+            A tensor with the sizes of the output, but for axes of size 1; None without one, or with several.
         """
         _, beside = self._beside(arguments)
         sizes = [size for size in output.shape if size != 1]
