@@ -144,6 +144,7 @@ class LoopObserver:
         twin = weak_twin(model)
         watching = watch(twin, [weak_twin(optimizer) for optimizer in optimizers])
         watching._probe.on_broken = self._trainings.on_broken
+        watching._probe.trained_before = self._finder is not None and model in self._finder.watched_by
         training = Training(watching=watching, model=None if twin is model else twin)
         self._of_watch[watching] = self._trainings.begin(training)
         return watching

@@ -32,6 +32,7 @@ class WatchedModel(Protocol):
         hooks: on its modules, for one pass.
         guard: runs the work of each part.
         probes: measure it.
+        trained_before: whether the same process has trained the model already, in another loop.
         on_broken: called before an optimizer steps on gradients that are not finite; None for nothing.
         shows_batch: whether rows of the first batches are kept for the report.
     """
@@ -45,6 +46,7 @@ class WatchedModel(Protocol):
     hooks: ModuleHooks
     guard: FaultGuard
     probes: Probes[TrainingProbe]
+    trained_before: bool
     on_broken: Callable[[], object] | None
     shows_batch: bool
 

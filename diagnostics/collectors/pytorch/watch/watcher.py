@@ -61,6 +61,7 @@ class TorchWatcher:
     Attributes:
         faults: by part, the fault of this library; empty where the script had broken what the part needs.
         uncovered: by part, why it could not be watched.
+        trained_before: whether the same process has trained the model already, in another loop.
         on_broken: called once something of a step is not finite, before an optimizer steps on it if it is a
             gradient; None for nothing. It may end the training by TrainingStopped.
     """
@@ -84,7 +85,7 @@ class TorchWatcher:
         self.faults = guard.faults
         self._safely = guard.run
         self._end: Callable[[], object] | None = None
-        self._judged = 0
+        self._judged, self.trained_before = 0, False
         self._buffers: dict[str, Tensor] = {}  # before the step, while something may end the training
         self.layers = Layers(self.model)
         guard.unusual = unusual(map(local, self.layers.parameters.values()))

@@ -54,8 +54,9 @@ class InvertedLoss(Rule):
     PyTorch: there must be at least 4 sampled steps, 90% of them with the wrong sign. The negative of a formula
     must match the losses of the run to 0.2%, and there must be more than one target. The value of the formula must
     rise, and start at no less than half of a constant prediction's loss: a trained model that is meant to forget
-    starts lower. For masks with at least 8 numbers per row, 95% of the gradients of the foreground and 95% of
-    those of the background must have the wrong sign. For other targets, the gradient must be a negative multiple
+    starts lower. A model that an earlier loop of the script trained is not judged by its formula. For masks with
+    at least 8 numbers per row, 95% of the gradients of the foreground and 95% of those of the background must have
+    the wrong sign. For other targets, the gradient must be a negative multiple
     of the error (cosine 0.999), and not of the target alone, which may be a cost. The numbers are our choice.
 
     ## Known problems

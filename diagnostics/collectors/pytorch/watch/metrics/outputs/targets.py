@@ -273,11 +273,16 @@ class Targets(TrainingProbe):
     def negated(self, losses: LossHistory | None, maximized: bool) -> NegatedLoss | None:
         """Return the formula of the run's loss, if the training makes it large.
 
+        Return None for a model that an earlier loop has trained: it is meant to forget, and a loop that follows
+        another is watched from about its 20th step on, when the loss may have left the trained model's level.
+
         Args:
             losses: of the run.
             maximized: whether the optimizers go up the gradient.
         """
-        found = self._agreeing(losses, 1.0 if maximized else -1.0)
+        found = None
+        if not self.subject.trained_before:
+            found = self._agreeing(losses, 1.0 if maximized else -1.0)
         if found is None:
             return None
         formula, of = FORMULAS[found[0]], [moments for _, moments in found[1]]
