@@ -23,10 +23,7 @@ def is_out_of_memory(fault: BaseException) -> bool:
 
 
 def is_device_failure(fault: BaseException) -> bool:
-    """Whether an exception is what every PyTorch call raises once a kernel has failed.
-
-    False before PyTorch 2.8, where it is a RuntimeError like many others.
-    """
+    """Whether an exception is what every PyTorch call raises once a kernel has failed."""
     kind = getattr(sys.modules.get("torch"), "AcceleratorError", None)
     return kind is not None and isinstance(fault, kind)
 

@@ -92,9 +92,7 @@ def _is_of_torch(mode: Any) -> bool:
 
 def _skip(code: CodeType) -> None:
     frames = _torch._C._dynamo.eval_frame
-    if hasattr(frames, "skip_code"):  # before PyTorch 2.8
-        frames.skip_code(code)
-    elif hasattr(frames, "set_code_exec_strategy"):
+    if hasattr(frames, "set_code_exec_strategy"):
         action = frames._FrameAction
         frames.set_code_exec_strategy(code, frames._FrameExecStrategy(action.SKIP, action.DEFAULT))
 

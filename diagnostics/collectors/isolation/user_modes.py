@@ -55,9 +55,9 @@ def call_without_user_modes(work: Callable[..., Any], /, *arguments: Any, **opti
 def _asked() -> Questions:
     global _questions
     torch: Any = sys.modules.get("torch")
-    if not hasattr(getattr(torch, "_C", None), "_autograd"):
+    autograd = getattr(getattr(torch, "_C", None), "_autograd", None)
+    if not hasattr(autograd, "_top_saved_tensors_default_hooks"):  # or a release that is too old to be observed
         return _NOBODY
-    autograd = torch._C._autograd
     _questions = (
         torch._C._len_torch_function_stack,
         torch._C._len_torch_dispatch_stack,

@@ -22,9 +22,10 @@ class Framework(NamedTuple):
     since: tuple[int, int]
 
 
-# As the extras of pyproject.toml say. Before Keras 3.7 the variables of a layer are no `keras.Variable`.
+# As the extras of pyproject.toml say. Before PyTorch 2.8 hooks on saved tensors cannot be seen, nor set aside;
+# before Keras 3.7 the variables of a layer are not a `keras.Variable`.
 FRAMEWORKS = {
-    "torch": Framework("PyTorch", (2, 4)),
+    "torch": Framework("PyTorch", (2, 8)),
     "transformers": Framework("transformers", (4, 46)),
     "keras": Framework("Keras", (3, 7)),
     "tensorflow": Framework("TensorFlow", (2, 18)),

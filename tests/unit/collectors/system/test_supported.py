@@ -51,9 +51,9 @@ def test_an_old_release_is_named_with_the_oldest_supported(installed, release):
         require_supported("keras")
 
 
-@pytest.mark.parametrize("release", ["3.7.0", "3.10.0", "4.0", "2.4.0a0+git1234", "unknown", ""])
+@pytest.mark.parametrize("release", ["3.7.0", "3.10.0", "4.0", "2.8.0a0+git1234", "unknown", ""])
 def test_a_newer_release_or_one_that_is_not_known_is_observed(installed, release):
-    installed("torch" if release.startswith("2.4") else "keras", release)
+    installed("torch" if release.startswith("2.8") else "keras", release)
     assert unsupported("keras") is unsupported("torch") is None
 
 
@@ -61,7 +61,7 @@ def test_the_framework_that_it_runs_on_counts_once_it_is_imported(installed):
     installed("transformers", "5.0.0")
     assert unsupported("transformers") is None
     installed("torch", "2.3.1+cpu")
-    assert unsupported("transformers") == "PyTorch 2.3.1+cpu is not supported; 2.4 or newer is"
+    assert unsupported("transformers") == "PyTorch 2.3.1+cpu is not supported; 2.8 or newer is"
     assert unsupported("fastai") == unsupported("torch") is not None
 
 
@@ -73,7 +73,7 @@ def test_the_version_of_a_module_that_no_distribution_installed_is_its_own(insta
     monkeypatch.setattr(supported, "version", missing)
     assert unsupported("torch") is None
     sys.modules["torch"].__version__ = "1.13.1"
-    assert unsupported("torch") == "PyTorch 1.13.1 is not supported; 2.4 or newer is"
+    assert unsupported("torch") == "PyTorch 1.13.1 is not supported; 2.8 or newer is"
 
 
 def test_diagnose_run_says_that_a_framework_is_too_old(tmp_path):
