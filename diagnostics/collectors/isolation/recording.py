@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
+from diagnostics.collectors.system.supported import missing_name
+
 # PyTorch, once it is imported; and its functions that are asked in each hook and patch, a dozen times a step.
 _torch: Any = None
 _compiler_callback: Any = None
+_is_fx_tracing: Any = None
 _dispatch_modes: Any = None
 _tracing_state: Any = None
 _transformations: Any = None
@@ -32,7 +34,7 @@ def is_recorded() -> bool:
         or _transformations() is not None
         or (_dispatch_modes() and _is_of_torch(_torch._C._get_dispatch_stack_at(0)))
         or _compiler_callback() is not None
-        or _torch.fx._symbolic_trace._is_fx_tracing_flag
+        or _is_fx_tracing()
         or (_torch.cuda._initialized and _torch.cuda.is_current_stream_capturing())
     )
 
@@ -69,12 +71,15 @@ def uncompiled(code: CodeType) -> CodeType:
 
 
 def _is_imported() -> bool:
-    global _torch, _compiler_callback, _dispatch_modes, _tracing_state, _transformations
+    global _torch, _compiler_callback, _dispatch_modes, _is_fx_tracing, _tracing_state, _transformations
     torch: Any = sys.modules.get("torch")
     underway = getattr(getattr(torch, "__spec__", None), "_initializing", False)
     if underway or not hasattr(getattr(torch, "_C", None), "_dynamo"):  # or the script has a `torch.py`
         return False
-    importlib.import_module("torch.fx._symbolic_trace")  # PyTorch itself imports it, in recent releases
+    if missing_name(torch) is not None:
+        return False  # nothing of it is observed
+    tracer = torch.fx._symbolic_trace
+    _is_fx_tracing = getattr(tracer, "_get_is_fx_tracing", lambda: tracer._is_fx_tracing_flag)
     _compiler_callback = torch._C._dynamo.eval_frame.get_eval_frame_callback
     _dispatch_modes = torch._C._len_torch_dispatch_stack
     _tracing_state = torch._C._get_tracing_state

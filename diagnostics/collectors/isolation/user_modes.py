@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from diagnostics.collectors.system.supported import missing_name
+
 Questions = tuple[Callable[[], int], Callable[[], int], Callable[[bool], Any], Callable[[], bool]]
 """How many function modes and dispatch modes there are, the uppermost hooks, and whether a profiler runs."""
 
@@ -55,9 +57,9 @@ def call_without_user_modes(work: Callable[..., Any], /, *arguments: Any, **opti
 def _asked() -> Questions:
     global _questions
     torch: Any = sys.modules.get("torch")
-    autograd = getattr(getattr(torch, "_C", None), "_autograd", None)
-    if not hasattr(autograd, "_top_saved_tensors_default_hooks"):  # or a release that is too old to be observed
+    if not hasattr(getattr(torch, "_C", None), "_autograd") or missing_name(torch) is not None:
         return _NOBODY
+    autograd = torch._C._autograd
     _questions = (
         torch._C._len_torch_function_stack,
         torch._C._len_torch_dispatch_stack,

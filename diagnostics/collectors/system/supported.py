@@ -1,11 +1,12 @@
-"""The oldest release of each framework that is supported; imports nothing of them."""
+"""Which releases of each framework are supported; imports nothing of them."""
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from importlib.metadata import PackageNotFoundError, version
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from diagnostics.errors import InvalidInput
 
@@ -32,10 +33,32 @@ FRAMEWORKS = {
 }
 BESIDE = {"transformers": ("torch",), "fastai": ("torch",), "keras": ("tensorflow",)}
 """By package, the frameworks whose releases matter where it runs on them."""
+PRIVATE = (
+    "_C._autograd._enable_record_function",
+    "_C._autograd._pop_saved_tensors_default_hooks",
+    "_C._autograd._profiler_enabled",
+    "_C._autograd._push_saved_tensors_default_hooks",
+    "_C._autograd._saved_tensors_hooks_is_enabled",
+    "_C._autograd._top_saved_tensors_default_hooks",
+    "_C._current_graph_task_id",
+    "_C._dynamo.eval_frame.get_eval_frame_callback",
+    "_C._functorch.peek_interpreter_stack",
+    "_C._get_dispatch_stack_at",
+    "_C._get_tracing_state",
+    "_C._len_torch_dispatch_stack",
+    "_C._len_torch_function_stack",
+    "_C._pop_torch_dispatch_stack",
+    "_C._pop_torch_function_stack",
+    "_C._push_on_torch_dispatch_stack",
+    "_C._push_on_torch_function_stack",
+    "cuda._initialized",
+    "fx._symbolic_trace._get_is_fx_tracing or _is_fx_tracing_flag",  # the second one until PyTorch 2.13
+)
+"""Private names of PyTorch that this library needs in each of a script's calls: without one, it observes nothing."""
 
 
 def unsupported(package: str) -> str | None:
-    """Say that an imported framework is too old to be observed; None if it is not.
+    """Say that an imported framework cannot be observed, because it is too old or too new; None if it can.
 
     Args:
         package: by its import name; what it runs on is looked at, too.
@@ -52,6 +75,22 @@ def unsupported(package: str) -> str | None:
         if numbers is not None and (int(numbers[1]), int(numbers[2])) < framework.since:
             least = ".".join(map(str, framework.since))
             return f"{framework.name} {installed} is not supported; {least} or newer is"
+        if name == "torch" and (missing := missing_name(sys.modules[name])) is not None:
+            return f"PyTorch {installed} is not supported yet: it has no torch.{missing}. Upgrade this library"
+    return None
+
+
+def missing_name(torch: Any) -> str | None:
+    """Return the first of `PRIVATE` that PyTorch lacks, as it does before it is imported; None if it has them all.
+
+    Also None for a script's own `torch.py`.
+    """
+    for names in PRIVATE:
+        path, *other = names.split(" or ")
+        *modules, name = path.split(".")
+        module = functools.reduce(lambda module, part: getattr(module, part, None), modules, torch)
+        if not any(hasattr(module, one) for one in (name, *other)):
+            return path if hasattr(torch, "nn") else None
     return None
 
 

@@ -13,7 +13,13 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from diagnostics.collectors.system import supported
-from diagnostics.collectors.system.supported import FRAMEWORKS, require_supported, unsupported
+from diagnostics.collectors.system.supported import (
+    FRAMEWORKS,
+    PRIVATE,
+    missing_name,
+    require_supported,
+    unsupported,
+)
 from diagnostics.errors import InvalidInput
 
 PYPROJECT = Path(__file__).resolve().parents[4] / "pyproject.toml"
@@ -55,6 +61,25 @@ def test_an_old_release_is_named_with_the_oldest_supported(installed, release):
 def test_a_newer_release_or_one_that_is_not_known_is_observed(installed, release):
     installed("torch" if release.startswith("2.8") else "keras", release)
     assert unsupported("keras") is unsupported("torch") is None
+
+
+@pytest.mark.parametrize("missing", range(len(PRIVATE)))
+def test_a_pytorch_without_a_private_name_is_not_supported_yet(installed, missing):
+    installed("torch", "3.0.0")
+    torch = sys.modules["torch"]
+    torch.nn = ModuleType("torch.nn")
+    for number, names in enumerate(PRIVATE):
+        *modules, name = names.partition(" or ")[0].split(".")
+        module = torch
+        for part in modules:
+            module = vars(module).setdefault(part, ModuleType(part))
+        if number != missing:
+            setattr(module, name, None)
+    path = PRIVATE[missing].partition(" or ")[0]
+    assert missing_name(torch) == path
+    assert (
+        unsupported("torch") == f"PyTorch 3.0.0 is not supported yet: it has no torch.{path}. Upgrade this library"
+    )
 
 
 def test_the_framework_that_it_runs_on_counts_once_it_is_imported(installed):
