@@ -44,7 +44,7 @@ class BatchOfOne(MessageRule):
     The message does not show whether this was the last batch of an epoch or a single example.
 
     ## Sources
-    The documentation of `torch.nn.BatchNorm1d` and of `torch.utils.data.DataLoader` (`drop_last`).
+    The documentation for `torch.nn.BatchNorm1d` and `torch.utils.data.DataLoader` (`drop_last`).
     """
 
     severity = "error"

@@ -46,7 +46,7 @@ class DoubledSpecialToken(Rule):
     Only one batch is checked. Only the beginning is compared, because two end tokens may be padding.
 
     ## Sources
-    The Hugging Face documentation of chat templates, which recommends `add_special_tokens=False` after a template;
+    The Hugging Face documentation on chat templates, which recommends `add_special_tokens=False` after a template;
     public issues about prompts that began with two start tokens.
     """
 

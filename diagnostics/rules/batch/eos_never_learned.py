@@ -59,7 +59,7 @@ class EosNeverLearned(Rule):
     length, which may end anywhere. A text that was cut off at the maximum length has no end to learn.
 
     ## Sources
-    The documentation and the source of `transformers.DataCollatorForLanguageModeling`; public issues about
+    The documentation and source code of `transformers.DataCollatorForLanguageModeling`; public issues about
     fine-tuned models that do not stop generating.
     """
 

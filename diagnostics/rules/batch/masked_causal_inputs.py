@@ -48,8 +48,8 @@ class MaskedCausalInputs(Rule):
     reported.
 
     ## Sources
-    The documentation of `transformers.DataCollatorForLanguageModeling` (`mlm`, True by default); public reports of
-    causal models that were trained with it.
+    The documentation for `transformers.DataCollatorForLanguageModeling` (`mlm`, True by default); public reports
+    of causal models that were trained with it.
     """
 
     severity = "warning"

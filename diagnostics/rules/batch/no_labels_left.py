@@ -39,14 +39,14 @@ class NoLabelsLeft(Rule):
 
     ## Thresholds
     The batch must have at least 32 labels if there is one for each token, otherwise at least 4. A masked language
-    model is trained on a random 15% of the tokens; with 32 tokens, about one batch in 180 has none of these. Both
-    thresholds are our choice.
+    model is trained on a random 15% of the tokens; with 32 tokens, about one batch in 180 has none of these. We
+    chose both thresholds.
 
     ## Known problems
     Only one batch is checked. A batch with a single label that is not ignored is not reported.
 
     ## Sources
-    PyTorch's documentation of `torch.nn.CrossEntropyLoss` (`ignore_index`) and issue 75181 (cross entropy is NaN
+    PyTorch's documentation for `torch.nn.CrossEntropyLoss` (`ignore_index`) and issue 75181 (cross entropy is NaN
     where every label is ignored); public issues about completion-only collators whose response template was not
     found.
     """

@@ -48,8 +48,8 @@ class PaddingInLoss(Rule):
     Decoders from other libraries, whose labels are at different positions from the input, are not checked either.
 
     ## Sources
-    PyTorch's documentation of `torch.nn.CrossEntropyLoss` (`ignore_index`); the Hugging Face course, chapter 7,
-    "Token classification" (labels of -100); the documentation of `DataCollatorForTokenClassification`.
+    PyTorch's documentation for `torch.nn.CrossEntropyLoss` (`ignore_index`); the Hugging Face course, chapter 7,
+    "Token classification" (labels of -100); the documentation for `DataCollatorForTokenClassification`.
     """
 
     severity = "warning"

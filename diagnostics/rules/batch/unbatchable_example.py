@@ -40,7 +40,7 @@ class UnbatchableExample(MessageRule):
     The message does not identify the example.
 
     ## Sources
-    The documentation of `torch.utils.data.default_collate` and of `datasets.Dataset.map` ("Batch mapping").
+    The documentation for `torch.utils.data.default_collate` and `datasets.Dataset.map` ("Batch mapping").
     """
 
     severity = "error"

@@ -69,7 +69,7 @@ class UnstableBatch(Rule):
     reads each row once and is not affected. Noise that is annealed on purpose narrows the inputs as well.
 
     ## Sources
-    NumPy's documentation, "Copies and views"; the documentation of `torch.utils.data` (`collate_fn`,
+    NumPy's documentation, "Copies and views"; the documentation for `torch.utils.data` (`collate_fn`,
     `persistent_workers`); Chase Roberts, "How to unit test machine learning code" (2017).
     """
 

@@ -70,7 +70,7 @@ class ClassImbalance(Rule):
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (what would chance score); scikit-learn's
-    documentation of `sklearn.utils.class_weight.compute_class_weight` ("balanced") and of
+    documentation for `sklearn.utils.class_weight.compute_class_weight` ("balanced") and
     `sklearn.metrics.balanced_accuracy_score`.
     """
 

@@ -97,8 +97,8 @@ class LabelsInInputs(Rule):
     if this can be detected.
 
     ## Sources
-    The Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow); the documentation of
-    `datasets.Dataset.to_tf_dataset` (`label_cols`) and of `keras.Model.fit` (`x`, `y`).
+    The Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow); the documentation for
+    `datasets.Dataset.to_tf_dataset` (`label_cols`) and `keras.Model.fit` (`x`, `y`).
     """
 
     severity = "error"

@@ -62,8 +62,8 @@ class LabelsUnrelated(Rule):
     ```
 
     ## Thresholds
-    These numbers are our choice. At least 32 rows must recur, hardly any of them twice within an epoch. The share
-    of unchanged targets must be at most two standard deviations above the share that a random reassignment would
+    We chose the numbers below. At least 32 rows must recur, hardly any of them twice within an epoch. The share of
+    unchanged targets must be at most two standard deviations above the share that a random reassignment would
     leave, and the mean squared change at least 80% of the change that it would cause: noisy labels, or labels from
     several annotators, change less. A quarter of the changed targets must be targets that other rows had. Within a
     batch, the targets of neighbouring rows must differ at least 90% as much as those of any two rows: in few-shot

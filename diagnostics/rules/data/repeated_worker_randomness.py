@@ -55,7 +55,7 @@ class RepeatedWorkerRandomness(Rule):
     new assignment, or a call to `seed`. Generators in compiled code are not found.
 
     ## Sources
-    The documentation of `torch.utils.data`, "Randomness in multi-process data loading"; Tanel Pärnamaa, "Using
+    The documentation for `torch.utils.data`, "Randomness in multi-process data loading"; Tanel Pärnamaa, "Using
     PyTorch + NumPy? You're making a mistake" (2021), on the global generator of NumPy before PyTorch 1.9.
     """
 

@@ -73,7 +73,7 @@ class UnknownTokens(Rule):
 
     ## Sources
     Edward Fry, "The New Instant Word List" (The Reading Teacher, 1980): the first 100 words make up about half of
-    all written English. The documentation of `transformers.PreTrainedTokenizerBase` (`unk_token`) and of
+    all written English. The documentation for `transformers.PreTrainedTokenizerBase` (`unk_token`) and
     `keras.layers.TextVectorization` (index 1 is "[UNK]").
     """
 

@@ -61,7 +61,7 @@ class UnscaledInputs(Rule):
     ```
 
     ## Thresholds
-    All numbers are our choice. An input, or one column of a table (of at most 1000 columns), must have a root mean
+    We chose the numbers below. An input, or one column of a table (of at most 1000 columns), must have a root mean
     square of at least 30. Standardised values have a root mean square of 1, MNIST's raw pixels one of 78. Targets
     must also be at least 10 times the largest initial output.
 

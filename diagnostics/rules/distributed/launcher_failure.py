@@ -44,8 +44,8 @@ class LauncherFailure(MessageRule):
     The launcher reports the process that it saw exit first as the root cause; another may have failed earlier.
 
     ## Sources
-    PyTorch's "Error propagation" of Torch Distributed Elastic and the documentation of torchrun (`--log-dir`,
-    `--tee`).
+    The "Error Propagation" page of the Torch Distributed Elastic documentation, and the torchrun documentation
+    (`--log-dir`, `--tee`).
     """
 
     severity = "error"

@@ -46,7 +46,7 @@ class MismatchedCollective(MessageRule):
     on several hosts are compared only if their reports go to a folder that all hosts share.
 
     ## Sources
-    The documentation of `torch.distributed` ("Debugging", `TORCH_DISTRIBUTED_DEBUG`).
+    The documentation for `torch.distributed` ("Debugging", `TORCH_DISTRIBUTED_DEBUG`).
     """
 
     severity = "error"

@@ -47,7 +47,7 @@ class RanksShareRandomness(Rule):
     neither is dropout, which is drawn within the forward pass.
 
     ## Sources
-    github.com/facebookresearch/detr/issues/297 (why the seed is shifted by the rank); the documentation of
+    github.com/facebookresearch/detr/issues/297 (why the seed is shifted by the rank); the documentation for
     `accelerate.utils.set_seed` (device_specific).
     """
 

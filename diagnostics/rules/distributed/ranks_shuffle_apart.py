@@ -44,7 +44,7 @@ class RanksShuffleApart(Rule):
     Splits other than a `Subset`, such as `Dataset.train_test_split` without a seed, are not compared.
 
     ## Sources
-    The documentation of `DistributedSampler` (seed: "identical across all processes");
+    The documentation for `DistributedSampler` (seed: "identical across all processes");
     github.com/Lightning-AI/pytorch-lightning/issues/7728, github.com/huggingface/accelerate/issues/2393.
     """
 

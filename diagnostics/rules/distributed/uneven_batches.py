@@ -52,8 +52,8 @@ class UnevenBatches(Rule):
     not come from a DataLoader are compared only by their backward passes, after a rank has exited.
 
     ## Sources
-    The documentation of `torch.nn.parallel.DistributedDataParallel.join`; PyTorch's tutorial "Distributed Training
-    with Uneven Inputs Using the Join Context Manager".
+    The documentation for `torch.nn.parallel.DistributedDataParallel.join`; PyTorch's tutorial "Distributed
+    Training with Uneven Inputs Using the Join Context Manager".
     """
 
     severity = "error"

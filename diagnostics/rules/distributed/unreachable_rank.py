@@ -63,8 +63,7 @@ class UnreachableRank(MessageRule):
     missed.
 
     ## Sources
-    The documentation of `torch.distributed`, of torchrun, and NCCL's "Environment Variables" and
-    "Troubleshooting".
+    The documentation for `torch.distributed` and torchrun; NCCL, "Environment Variables" and "Troubleshooting".
     """
 
     severity = "error"

@@ -44,7 +44,7 @@ class AccuracyInRegression(Rule):
     several outputs, such as autoencoders, are not checked either.
 
     ## Sources
-    Keras' documentation of `compile` ("accuracy" is converted to one of three classification metrics).
+    Keras' documentation for `compile` ("accuracy" is converted to one of three classification metrics).
     """
 
     severity = "warning"

@@ -119,7 +119,7 @@ class EvaluationAtChance(Rule):
     training and in evaluation, as batch norm does in its first epochs. It is a warning if, with three or more
     classes, the number of correct predictions is five standard errors below chance.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     Random labels that are memorised on purpose, and evaluations on another task or on adversarial examples, are

@@ -119,7 +119,7 @@ class EvaluationMismatch(Rule):
     The scales of targets must differ by a factor of 5, or of 3 if only one side is standardised, while the inputs
     look alike. If the inputs are unknown or the rows are a series, the factor is 20.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     Evaluation rows from another domain are reported too if they differ as much. Time series drift, so if each row
@@ -128,7 +128,7 @@ class EvaluationMismatch(Rule):
     before the first step, and passes with gradients.
 
     ## Sources
-    The documentation of `torchvision.transforms.Normalize` and of `sklearn.preprocessing.StandardScaler`;
+    The documentation for `torchvision.transforms.Normalize` and `sklearn.preprocessing.StandardScaler`;
     scikit-learn's "Common pitfalls and recommended practices" (inconsistent preprocessing); public reports of
     networks trained on RGB and tested on the output of `cv2.imread`, which is BGR.
     """

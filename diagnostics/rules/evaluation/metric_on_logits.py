@@ -97,7 +97,7 @@ class MetricOnLogits(MessageRule):
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" ("Evaluating the model"); scikit-learn's
-    documentation of `sklearn.metrics.accuracy_score`.
+    documentation for `sklearn.metrics.accuracy_score`.
     """
 
     severity = "error"

@@ -104,7 +104,7 @@ class MisreportedMetric(Rule):
     much. For lists that grow, each call must have the rows of the call before, and the same targets once more. For
     swapped arguments, the second one must stay the same from step to step while the first one changes.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     Printed numbers are not read. In Keras, only the last evaluation is checked, and only if the model and its loss

@@ -61,8 +61,8 @@ class MonitoredBackwards(Rule):
     reported.
 
     ## Sources
-    Keras' documentation of `EarlyStopping` ("mode"); the documentation of `transformers.TrainingArguments`
-    ("greater_is_better") and of Lightning's `ModelCheckpoint` ("mode").
+    Keras' documentation for `EarlyStopping` ("mode"); the documentation for `transformers.TrainingArguments`
+    ("greater_is_better") and Lightning's `ModelCheckpoint` ("mode").
     """
 
     severity = "warning"

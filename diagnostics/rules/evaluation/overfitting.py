@@ -54,7 +54,7 @@ class Overfitting(Rule):
     the decrease before it, by 40% of the best loss itself, and by 5 standard deviations of the noise, estimated
     from second differences; each of the last four is above it by half as much. Four in five pairs of evaluations
     since the best one are in rising order (a Kendall's tau of 0.6). Meanwhile, the training loss must have fallen
-    by 20%, just as steadily. The thresholds are our choice.
+    by 20%, just as steadily. We chose these thresholds.
 
     ## Known problems
     A loop that saves the best weights, or is about to stop early, is correct but still reported. Accuracy can rise

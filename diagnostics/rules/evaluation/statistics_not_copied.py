@@ -49,8 +49,8 @@ class StatisticsNotCopied(Rule):
     cannot be distinguished from new ones and are not reported.
 
     ## Sources
-    CuriousAI/mean-teacher, issue 9; pytorch/ignite, issue 2590; FlyreelAI/sesemi, issue 36; the documentation of
-    `torch.optim.swa_utils.AveragedModel` and of `update_bn`.
+    CuriousAI/mean-teacher, issue 9; pytorch/ignite, issue 2590; FlyreelAI/sesemi, issue 36; the documentation for
+    `torch.optim.swa_utils.AveragedModel` and `update_bn`.
     """
 
     severity = "warning"

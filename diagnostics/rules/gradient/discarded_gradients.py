@@ -58,7 +58,7 @@ class DiscardedGradients(Rule):
 
     ## Sources
     Public issues about training scripts whose gradient accumulation did nothing, for example with `zero_grad` in
-    the inner loop; the documentation of Accelerate, "Performing gradient accumulation".
+    the inner loop; the Accelerate documentation, "Performing gradient accumulation".
     """
 
     severity = "warning"

@@ -88,7 +88,7 @@ class UnreachedParameters(Rule):
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies";
-    PyTorch's documentation of `DistributedDataParallel` (`find_unused_parameters`).
+    PyTorch's documentation for `DistributedDataParallel` (`find_unused_parameters`).
     """
 
     severity = "warning"

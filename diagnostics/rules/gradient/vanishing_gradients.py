@@ -67,7 +67,7 @@ class VanishingGradients(Rule):
     1000 times smaller than in the last third. Plain networks of 10 sigmoid layers reach 1e-7 or less; residual
     networks, transformers and networks with batch norm stay above 1e-2.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     Adam divides by the gradient's own magnitude, so it updates even layers with a vanishing gradient; in that case

@@ -62,7 +62,7 @@ class GrowingMemory(Rule):
     steps, with at least 16 readings, and steadily to the end: in each third at least half as fast as overall. The
     memory of a process grows for many reasons, such as cached data, so the finding is only a note.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     Tensors in an object's attributes, in a closure or on the host are missed, and so is memory that grows inside a

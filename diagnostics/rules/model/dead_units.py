@@ -72,9 +72,9 @@ class DeadUnits(Rule):
     ```
 
     ## Thresholds
-    Nine tenths of at least 32 units must be dead, on at least 8 examples. All three limits are our choice. We
-    measured untrained PyTorch models with 10 to 200 seeds each, batches of 8, 16 and 32, normal and uniform
-    inputs, and images of digits, raw and standardised:
+    Nine tenths of at least 32 units must be dead, on at least 8 examples. We chose all three limits. We measured
+    untrained PyTorch models with 10 to 200 seeds each, batches of 8, 16 and 32, normal and uniform inputs, and
+    images of digits, raw and standardised:
 
     | model | dead units of a layer, at most |
     |---|---|

@@ -66,7 +66,7 @@ class DtypeMismatch(MessageRule):
     Older versions of PyTorch report only one dtype, or none.
 
     ## Sources
-    The documentation of `torch.nn.functional.cross_entropy` (target: class indices, int64),
+    The documentation for `torch.nn.functional.cross_entropy` (target: class indices, int64),
     `torch.nn.BCEWithLogitsLoss` and "Automatic mixed precision package".
     """
 

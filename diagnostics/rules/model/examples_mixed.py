@@ -79,7 +79,7 @@ class ExamplesMixed(Rule):
     rows are nodes of a graph, or whose first axis may count positions, are not checked.
 
     ## Sources
-    The documentation of `torch.nn.LSTM` (`batch_first`) and of `torch.nn.Softmax` (`dim`); Andrej Karpathy, "A
+    The documentation for `torch.nn.LSTM` (`batch_first`) and `torch.nn.Softmax` (`dim`); Andrej Karpathy, "A
     Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies".
     """
 

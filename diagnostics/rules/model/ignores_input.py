@@ -62,8 +62,7 @@ class IgnoresInput(Rule):
 
     After 200 steps, an autoencoder is reported if its predictions vary from example to example less than a fifth
     as much as the inputs, are close to the mean input, and the loss fell by less than 2% from the third quarter of
-    the run to the last. The mean input must not be close to 0, as it may be for residuals. These shares are our
-    choice.
+    the run to the last. The mean input must not be close to 0, as it may be for residuals. We chose these limits.
 
     ## Known problems
     Batches where a constant prediction is correct, because all inputs or all labels are equal, are not checked.

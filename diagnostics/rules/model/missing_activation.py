@@ -48,7 +48,7 @@ class MissingActivation(Rule):
     examples. There must be at least two layers, none of them narrower than both the input and the output, because
     a bottleneck is a deliberate factorisation. The finding is a warning if a radial fit to some training rows
     proves that there is more to learn: it predicts other rows, and under a squared error, the run ends at twice
-    the fit's error or more. Otherwise it is a note. The numbers are our choice.
+    the fit's error or more. Otherwise it is a note. We chose these numbers.
 
     ## Known problems
     Networks that are intentionally deep and linear, as in studies of their training, are reported as a note. Only

@@ -58,7 +58,7 @@ class PaddingAttended(Rule):
     are remembered.
 
     ## Sources
-    The documentation of `torch.nn.MultiheadAttention` (`key_padding_mask`: True is ignored) and of
+    The documentation for `torch.nn.MultiheadAttention` (`key_padding_mask`: True is ignored) and
     `torch.nn.utils.rnn.pack_padded_sequence`; public questions about the last output of a padded batch.
     """
 

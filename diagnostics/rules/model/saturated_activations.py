@@ -44,9 +44,9 @@ class SaturatedActivations(Rule):
     ```
 
     ## Thresholds
-    More than half of at least 16 units must be saturated, on at least 8 examples. All three limits are our choice.
-    We measured untrained PyTorch models with 8 to 60 seeds each, batches of 8 and 16, normal and uniform inputs,
-    and images of digits:
+    More than half of at least 16 units must be saturated, on at least 8 examples. We chose all three limits. We
+    measured untrained PyTorch models with 8 to 60 seeds each, batches of 8 and 16, normal and uniform inputs, and
+    images of digits:
 
     | model | saturated units of a layer, at most |
     |---|---|

@@ -61,8 +61,7 @@ class ScrambledAxes(Rule):
     be square, with at least 8 pixels a side and 1 or 3 channels, and neighbours along both sides must have a
     correlation of at least 0.3. There must be at least 8 scrambled colour images, with at least 16 pixels a side.
     In the other axis order, the mean squared difference between neighbours is at most 60% of the current one, and
-    at most half of that between any two pixels. For such images, the finding is a warning. The limits are our
-    choice.
+    at most half of that between any two pixels. For such images, the finding is a warning. We chose these limits.
 
     ## Known problems
     Views of the inputs themselves, before the first layer with weights, are not in the graph of the loss. They are
@@ -70,9 +69,9 @@ class ScrambledAxes(Rule):
     cropped or resized after the reshape.
 
     ## Sources
-    Public reports of taggers whose scores are (length, batch, tags) and labels (batch, length), of attention over
-    feature maps, and of pixel-wise losses, whose `view` lacked a `permute`; the documentation of
-    `torch.Tensor.view`.
+    Public reports of a `view` without a `permute`: in taggers with scores of shape (length, batch, tags) and
+    labels of shape (batch, length), in attention over feature maps, and in pixel-wise losses; the documentation
+    for `torch.Tensor.view`.
     """
 
     severity = "error"

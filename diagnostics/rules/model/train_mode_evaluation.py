@@ -51,7 +51,7 @@ class TrainModeEvaluation(Rule):
     ```
 
     ## Thresholds
-    All limits are our choice. The run must have at least 20 steps. Forward passes without gradients must follow at
+    We chose the limits below. The run must have at least 20 steps. Forward passes without gradients must follow at
     least 2 of them, but at most one in five, and 90% of these passes must be in training mode. Passes made after
     the last step are also checked, if there are several or the model is a classifier. The finding is a warning if
     batch norm is among the layers, if every pass had a different input, or if the loop passed an evaluation loss
@@ -77,7 +77,7 @@ class TrainModeEvaluation(Rule):
 
     ## Sources
     PyTorch's "Autograd mechanics", "Evaluation Mode (nn.Module.eval())" (no_grad and eval are independent of each
-    other), and its documentation of `torch.nn.functional.dropout` and `scaled_dot_product_attention`; Gal and
+    other), and its documentation for `torch.nn.functional.dropout` and `scaled_dot_product_attention`; Gal and
     Ghahramani, "Dropout as a Bayesian Approximation" (2016).
     """
 

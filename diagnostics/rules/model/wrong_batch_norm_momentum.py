@@ -57,7 +57,7 @@ class WrongBatchNormMomentum(Rule):
     initial values. A momentum of 0.9 or more is reported whatever the statistics are. The finding is a warning if
     accuracy is at least 15 points lower in evaluation than in training, beyond two standard errors, in the second
     half of the run and with at least 100 examples each, or if at least 40% of the predictions name a different
-    class than in training. Otherwise it is a note. The numbers are our choice.
+    class than in training. Otherwise it is a note. We chose these numbers.
 
     In Keras, a momentum of exactly 1 is reported if the statistics still have their initial values.
 
@@ -72,7 +72,7 @@ class WrongBatchNormMomentum(Rule):
     that lag are not found.
 
     ## Sources
-    The documentation of `torch.nn.BatchNorm2d` (the note on momentum) and of `keras.layers.BatchNormalization`;
+    The documentation for `torch.nn.BatchNorm2d` (the note on momentum) and `keras.layers.BatchNormalization`;
     pytorch/vision, issue 8250; Cadene/pretrained-models.pytorch, issue 5.
     """
 

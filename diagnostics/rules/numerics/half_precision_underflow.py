@@ -63,7 +63,7 @@ class HalfPrecisionUnderflow(Rule):
 
     ## Sources
     Paulius Micikevicius et al., "Mixed precision training" (2018), which proposes loss scaling; IEEE 754,
-    binary16; PyTorch's documentation of `torch.amp.GradScaler`.
+    binary16; PyTorch's documentation for `torch.amp.GradScaler`.
     """
 
     severity = "warning"

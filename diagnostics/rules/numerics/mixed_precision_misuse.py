@@ -44,8 +44,8 @@ class MixedPrecisionMisuse(MessageRule):
     None if PyTorch has raised an error. For steps on a scaled loss, there must be at least 8 steps and 8 scaled
     losses, without a call to `scaler.step` or `scaler.unscale_`, in a script that does not read `.grad`. For
     clipping, there must be at least 3 scaler steps with clipped gradients, 90% of them clipped while scaled, to a
-    limit that they exceeded and that is below 1% of the scale. Both findings are warnings. The thresholds are our
-    choice.
+    limit that they exceeded and that is below 1% of the scale. Both findings are warnings. We chose these
+    thresholds.
 
     ## Known problems
     Gradients clipped by hand, as with `p.grad.clamp_()`, are not detected.

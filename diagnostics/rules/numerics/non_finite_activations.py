@@ -49,7 +49,7 @@ class NonFiniteActivations(MessageRule):
 
     ## Sources
     Hugging Face Transformers, "Debugging", underflow and overflow detection (`DebugUnderflowOverflow`), for the
-    form of the ranges; PyTorch's documentation of automatic mixed precision.
+    format of the ranges; PyTorch's documentation on automatic mixed precision.
     """
 
     severity = "error"

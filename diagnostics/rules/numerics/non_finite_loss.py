@@ -57,8 +57,8 @@ class NonFiniteLoss(MessageRule):
     indistinguishable.
 
     ## Sources
-    TensorFlow's documentation of `tf.nn.sparse_softmax_cross_entropy_with_logits` (labels out of range give NaN on
-    a GPU); PyTorch issue 75181 (cross entropy is NaN where every label is ignored).
+    TensorFlow's documentation for `tf.nn.sparse_softmax_cross_entropy_with_logits` (labels out of range give NaN
+    on a GPU); PyTorch issue 75181 (cross entropy is NaN where every label is ignored).
     """
 
     severity = "error"

@@ -57,7 +57,7 @@ class UpdateBelowPrecision(Rule):
     At least 90% of the sampled weights that had a gradient in three of four samples have not changed in at least
     50 steps, and the update is smaller than half the spacing between representable numbers at the weight's
     magnitude. Under SGD, the update is the learning rate times the gradient; under other optimizers it is about as
-    large as the learning rate. The finding is a note if the loss has halved anyway. The thresholds are our choice.
+    large as the learning rate. The finding is a note if the loss has halved anyway. We chose these thresholds.
 
     ## Known problems
     Covers only PyTorch's own optimizers: others may keep float32 copies, accumulate what was lost (Kahan

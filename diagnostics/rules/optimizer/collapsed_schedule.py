@@ -113,15 +113,15 @@ class CollapsedSchedule(Rule):
     the optimizer's rate or less than a thousandth of it. An optimizer created with a rate of 0.1 or more is not
     reported: it may be meant for a function that returns the rates themselves.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     A run in two phases, the second at a rate a thousand times lower, looks the same if both share one optimizer.
     Only the highest rate among the parameter groups is followed, so a single group that collapses goes unnoticed.
 
     ## Sources
-    The documentation of `torch.optim.lr_scheduler` ("How to adjust learning rate": whether a scheduler is stepped
-    after an epoch or after a batch depends on what it counts) and of `keras.optimizers.schedules.ExponentialDecay`
+    The documentation for `torch.optim.lr_scheduler` ("How to adjust learning rate": whether a scheduler is stepped
+    after an epoch or after a batch depends on what it counts) and `keras.optimizers.schedules.ExponentialDecay`
     (`decay_steps`).
     """
 

@@ -51,7 +51,7 @@ class DefaultLearningRate(Rule):
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow), "Check your
-    hyperparameters"; the documentation of `keras.optimizers.Adam` (`learning_rate=0.001`) and `torch.optim.Adam`
+    hyperparameters"; the documentation for `keras.optimizers.Adam` (`learning_rate=0.001`) and `torch.optim.Adam`
     (`lr=1e-3`).
     """
 

@@ -79,7 +79,7 @@ class LearningRateTooLow(Rule):
     A run that did not learn is also reported if copies of it, trained on its own batches, learn at a larger rate,
     and no change of one other thing helps nearly as much; see `not-learning`.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     Many rates between this limit and a good rate are merely slow; they are not reported. The trial is not used if

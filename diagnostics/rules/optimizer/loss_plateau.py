@@ -80,7 +80,7 @@ class LossPlateau(Rule):
     only if no other rule explains it. If the scores are cosines, the lowest possible loss must be at least 90% of
     the loss with all scores equal.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     Before training, the plateau is detected on a few batches at most, and only if another learning rate gets past

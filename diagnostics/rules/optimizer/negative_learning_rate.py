@@ -46,7 +46,7 @@ class NegativeLearningRate(Rule):
     reported as well.
 
     ## Sources
-    ziqi-jin/finetune-anything, issue 57; the documentation of `torch.optim.lr_scheduler.LambdaLR`.
+    ziqi-jin/finetune-anything, issue 57; the documentation for `torch.optim.lr_scheduler.LambdaLR`.
     """
 
     severity = "error"

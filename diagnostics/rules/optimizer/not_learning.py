@@ -145,7 +145,7 @@ class NotLearning(Rule):
     300 steps or more, while a simple fit leaves at most half of that error, and the error of another output has
     fallen to half of its constant prediction's.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     A control experiment on labels of pure noise, redrawn in each step, is correctly reported as a note. So is a

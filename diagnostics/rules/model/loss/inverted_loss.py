@@ -56,7 +56,7 @@ class InvertedLoss(Rule):
     rise, and start at no less than half of a constant prediction's loss: a trained model that is meant to forget
     starts lower. For masks with at least 8 numbers per row, 95% of the gradients of the foreground and 95% of
     those of the background must have the wrong sign. For other targets, the gradient must be a negative multiple
-    of the error (cosine 0.999), and not of the target alone, which may be a cost. The numbers are our choice.
+    of the error (cosine 0.999), and not of the target alone, which may be a cost. We chose these numbers.
 
     ## Known problems
     Keras is covered only on TensorFlow, with one output, after `fit` or `train_on_batch` under `diagnose run`;

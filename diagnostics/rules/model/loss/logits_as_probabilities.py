@@ -82,9 +82,9 @@ class LogitsAsProbabilities(MessageRule):
     the loss is unknown.
 
     ## Sources
-    The documentation of `keras.losses.SparseCategoricalCrossentropy` (`from_logits`) and of `torch.nn.NLLLoss`
-    ("the input given through a forward call is expected to contain log-probabilities of each class"); the Hugging
-    Face course, chapter 8, "Debugging the training pipeline" (TensorFlow).
+    The documentation for `keras.losses.SparseCategoricalCrossentropy` (`from_logits`) and `torch.nn.NLLLoss` ("the
+    input given through a forward call is expected to contain log-probabilities of each class"); the Hugging Face
+    course, chapter 8, "Debugging the training pipeline" (TensorFlow).
     """
 
     severity = "error"

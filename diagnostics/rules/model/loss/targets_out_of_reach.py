@@ -85,7 +85,7 @@ class TargetsOutOfReach(Rule):
     and one metric must be an accuracy: word counts, for which the same formula is a likelihood, are trained
     without an accuracy. In PyTorch, such rows must contain only 0 and 1, cover at most 50 classes, and not come
     from pairs within the batch. Under CTC, one blank in a target is enough, or half of the examples must have too
-    few frames. The thresholds are our choice.
+    few frames. We chose these thresholds.
 
     ## Known problems
     Only one batch is checked, and only if the last activation is known; in PyTorch it is read from the graph of
@@ -93,7 +93,7 @@ class TargetsOutOfReach(Rule):
     ignore them.
 
     ## Sources
-    The documentation of `torch.nn.BCEWithLogitsLoss` ("targets t[i] should be numbers between 0 and 1") and of
+    The documentation for `torch.nn.BCEWithLogitsLoss` ("targets t[i] should be numbers between 0 and 1") and
     `torch.nn.Sigmoid`; public reports of regressions that end in a sigmoid, collected in benchmarks of Keras bugs.
     """
 

@@ -62,7 +62,7 @@ class CheckpointKeysMismatch(MessageRule):
     Error messages of old versions stop at the first key, so only that key is known.
 
     ## Sources
-    The documentation of `torch.nn.Module.load_state_dict`, and PyTorch's tutorial "Saving and loading models"
+    The documentation for `torch.nn.Module.load_state_dict`, and PyTorch's tutorial "Saving and loading models"
     ("Saving torch.nn.DataParallel models").
     """
 
