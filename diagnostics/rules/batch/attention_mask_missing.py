@@ -25,8 +25,8 @@ class AttentionMaskMissing(Rule):
 
     ## Why it is bad
     Without a mask, a Hugging Face model attends to every position, including the padding. The prediction for an
-    example then depends on the length of the others in its batch. No error is raised; accuracy is lower, and
-    depends on the batch size.
+    example then depends on the length of the others in its batch. No error is raised; accuracy drops and depends
+    on the batch size.
 
     ## Example
     ```python
@@ -48,7 +48,7 @@ class AttentionMaskMissing(Rule):
     ## Known problems
     A causal language model never attends to padding at the end. Classes named `…ForCausalLM` and `…LMHeadModel`
     are therefore not reported if the padding is at the end; other decoders are not recognised by name. A model
-    that derives the mask from the ids is reported unnecessarily.
+    that derives the mask from the ids is reported by mistake.
 
     ## Sources
     The Hugging Face course, chapter 2, "Handling multiple sequences" (attention masks); the warning that

@@ -16,7 +16,7 @@ class DoubledSpecialToken(Rule):
 
     ## What it does
     Checks whether all rows of a batch begin with the same token id twice in a row, and whether that token never
-    appears singly except at the end. If it also appears twice in a row later in the rows, each turn of a
+    appears on its own except at the end. If it also appears twice in a row later in the rows, each turn of a
     conversation was tokenized on its own.
 
     ## Why it is bad
@@ -38,9 +38,9 @@ class DoubledSpecialToken(Rule):
     ```
 
     ## Thresholds
-    There must be at least 4 rows, each with at least 4 tokens after the repeated one; these thresholds are our
-    choice. The finding is a note if the model is not from transformers: its tokens may be letters, and each text
-    may begin with the same letter twice.
+    There must be at least 4 rows, each with at least 4 tokens after the repeated one. We chose these thresholds.
+    The finding is a note if the model is not from transformers: its tokens may be letters, and each text may begin
+    with the same letter twice.
 
     ## Known problems
     Only one batch is checked. Only the beginning is compared, because two end tokens may be padding.

@@ -65,7 +65,7 @@ class RepeatedBatch(Rule):
       although at least eight times as many of the rows read from the dataset are distinct.
 
     If at most an eighth of the rows in the first batch have distinct inputs, and rows with the same inputs have
-    different labels, the finding says that the dataset, the tokenizer or the collator makes rows the same, not
+    different labels, the finding says that the dataset, the tokenizer or the collator makes rows identical, not
     that the loop or the sampler repeats them.
 
     We chose these thresholds.

@@ -65,8 +65,8 @@ class SortedByLabel(Rule):
 
     ## Known problems
     Batches of one class may be intended: some pair or prototype losses need them, and a time series may have to
-    keep its order. A shuffled dataset counts as shuffled unless its buffer is known to hold less than a tenth of
-    the rows. Only the first batches are read.
+    keep its order. A shuffled dataset counts as shuffled unless its buffer is known to hold less than 10% of the
+    rows. Only the first batches are read.
 
     ## Sources
     The documentation for `torch.utils.data.DataLoader` (`shuffle`), `tf.data.Dataset.shuffle` (`buffer_size`) and

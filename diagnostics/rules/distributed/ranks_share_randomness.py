@@ -22,9 +22,9 @@ class RanksShareRandomness(Rule):
     the ranks are compared.
 
     ## Why it is bad
-    All ranks add the same noise, and crop and flip alike. Their gradients are averaged over the rows of all ranks
-    but over only one draw of the noise, so the noise has the variance of a single rank. Diffusion models suffer
-    most, because all ranks train at the same time steps.
+    All ranks add the same noise, and crop and flip in the same way. Their gradients are averaged over the rows of
+    all ranks but over only one draw of the noise, so the noise has the variance of a single rank. Diffusion models
+    suffer most, because all ranks train at the same time steps.
 
     ## Example
     ```python

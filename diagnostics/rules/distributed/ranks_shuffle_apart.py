@@ -21,7 +21,7 @@ class RanksShuffleApart(Rule):
     ## Why it is bad
     The ranks' shares are disjoint only if all ranks split the same order. With different seeds, some rows are
     drawn twice in an epoch, and others not at all. With different splits, the rows that one rank holds out are
-    trained on by another: the model has seen its evaluation rows, and the score is too good.
+    trained on by another: the model has seen its evaluation rows, and the score is too high.
 
     ## Example
     ```python

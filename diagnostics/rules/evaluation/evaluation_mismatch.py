@@ -112,7 +112,8 @@ class EvaluationMismatch(Rule):
     Apart from mean and scale, the distributions must agree, unless the scales differ by a factor of 20, or one
     side is standardised and the other is 10 times wider or narrower or 10 standard deviations away. All evaluation
     batches must differ from the training batches and agree with each other. If some resemble the training batches
-    (because training rows are evaluated as well), only ranges, levels and a factor of 20 count.
+    (because training rows are evaluated as well), a difference counts only if the range or the byte levels differ,
+    or if the scales differ by a factor of 20.
 
     Channels count as reordered if two of them differ by 10 standard errors from the training channels at the same
     positions, while in the other order all of them agree to within 4 standard errors in mean and mean deviation.
@@ -122,10 +123,11 @@ class EvaluationMismatch(Rule):
     We chose these thresholds.
 
     ## Known problems
-    Evaluation rows from another domain are reported too if they differ as much. Time series drift, so if each row
-    resembles the previous one, only ranges, levels and a factor of 20 count. Small differences, such as slightly
-    different normalisation constants, go unnoticed. So do swapped channels with the same distribution, passes
-    before the first step, and passes with gradients.
+    Evaluation rows from another domain are also reported if they differ this much. Time series drift, so if each
+    row resembles the previous one, a difference is reported only if the range or the byte levels differ, or if the
+    scales differ by a factor of 20. Small differences, such as slightly different normalisation constants, go
+    unnoticed. So do swapped channels with the same distribution, passes before the first step, and passes with
+    gradients.
 
     ## Sources
     The documentation for `torchvision.transforms.Normalize` and `sklearn.preprocessing.StandardScaler`;

@@ -62,8 +62,8 @@ class MisreadAnswers(Rule):
     ## Why it is bad
     The model may be good, but the error merely reflects the difference between two units: the predictions were
     inverted with the inputs' scaler, or not inverted at all, or their logarithm was not undone. With two columns
-    of scores, the first one belongs to class 0. It ranks the rows backwards, so a model with an area under the ROC
-    curve of 0.95 gets 0.05.
+    of scores, the first one belongs to class 0. That column ranks the rows backwards, so a model with an area
+    under the ROC curve of 0.95 gets 0.05.
 
     ## Example
     ```python

@@ -48,7 +48,7 @@ class MonitoredBackwards(Rule):
     ```
 
     ## Thresholds
-    A `min_delta` is too large if it is at least a tenth of the first value, no epoch ever counted as progress, and
+    A `min_delta` is too large if it is at least 10% of the first value, no epoch ever counted as progress, and
     each was better than the previous one by at least 1% (our choice). For the direction, only well-known names are
     checked: those that end in `loss` or `error`, a few regression metrics, and accuracy, AUC, precision, recall
     and the like. For a comparison in the source, the name of the best result so far must contain `best`, or `min`

@@ -72,7 +72,7 @@ class DeadUnits(Rule):
     ```
 
     ## Thresholds
-    Nine tenths of at least 32 units must be dead, on at least 8 examples. We chose all three limits. We measured
+    At least 90% of 32 or more units must be dead, on at least 8 examples. We chose all three limits. We measured
     untrained PyTorch models with 10 to 200 seeds each, batches of 8, 16 and 32, normal and uniform inputs, and
     images of digits, raw and standardised:
 
@@ -104,8 +104,8 @@ class DeadUnits(Rule):
 
     ## Sources
     Lu Lu et al., "Dying ReLU and Initialization: Theory and Numerical Examples" (2019); Kaiming He et al.,
-    "Delving Deep into Rectifiers" (2015); on trained transformers Zonglin Li et al., "The Lazy Neuron Phenomenon"
-    (2022).
+    "Delving Deep into Rectifiers" (2015); Zonglin Li et al., "The Lazy Neuron Phenomenon" (2022), on trained
+    transformers.
     """
 
     severity = "warning"

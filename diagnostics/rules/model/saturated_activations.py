@@ -23,8 +23,8 @@ class SaturatedActivations(Rule):
 
     ## What it does
     Checks the output of each hidden layer that ends in tanh, sigmoid or one of their hard variants, for one batch.
-    A unit counts as saturated if it is within 1% of the function's range from a bound, for at least 95% of the
-    examples and positions. In a watched run, it must be saturated in the last 3 sampled batches.
+    A unit counts as saturated if its distance from a bound is at most 1% of the function's range, for at least 95%
+    of the examples and positions. In a watched run, it must be saturated in the last 3 sampled batches.
 
     ## Why it is bad
     Near its bounds such a function is flat: its derivative is a few hundredths of its value at the centre, or
@@ -62,8 +62,8 @@ class SaturatedActivations(Rule):
 
     ## Known problems
     A last layer for probabilities or pixels may saturate, so a final layer as wide as the prediction is left out.
-    Gates that have learned to stay open or closed look the same; layers of fewer than 16 units, as gates often
-    are, are not covered. Neither are functions inside an LSTM or GRU, or those that are not modules, such as
+    Gates that have learned to stay open or closed look the same; layers of fewer than 16 units, which gates often
+    have, are not covered. Neither are functions inside an LSTM or GRU, or those that are not modules, such as
     `torch.tanh`. Binary codes are reported.
 
     ## Sources

@@ -49,8 +49,8 @@ class HalfPrecisionOverflow(MessageRule):
 
     ## Thresholds
     The finding is an error if a value is infinite in half precision and finite, but too large, in float32. It is a
-    warning if the output of a module in float16 reaches half of the largest number; half is our choice and leaves
-    a factor of 2. Numbers equal to the limit, and -inf, do not count, because masks contain them on purpose.
+    warning if the output of a module in float16 reaches half of the largest number; we chose half, which leaves a
+    factor of 2. Numbers equal to the limit, and -inf, do not count, because masks contain them on purpose.
 
     ## Known problems
     Some models cannot be run in float32; then only `non-finite-activations` is reported. Only outputs of modules

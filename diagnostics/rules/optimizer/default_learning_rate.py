@@ -42,8 +42,8 @@ class DefaultLearningRate(Rule):
     ```
 
     ## Thresholds
-    Those of `learning-rate-too-high` and `learning-rate-too-low`. A default that works is not reported. Two rates
-    are equal if they differ by less than a millionth, which is more than float32 rounding.
+    The same as for `learning-rate-too-high` and `learning-rate-too-low`. A default that works is not reported. Two
+    rates are equal if they differ by less than a millionth, which is more than float32 rounding.
 
     ## Known problems
     A rate set explicitly to the default value looks the same as one that was left out. It is reported as well,

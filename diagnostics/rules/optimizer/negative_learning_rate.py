@@ -42,7 +42,7 @@ class NegativeLearningRate(Rule):
     None.
 
     ## Known problems
-    A script that climbs the gradient on purpose with a negative rate, rather than by negating its loss, is
+    A script that deliberately does gradient ascent with a negative rate, rather than by negating its loss, is
     reported as well.
 
     ## Sources

@@ -19,8 +19,8 @@ class InvertedLoss(Rule):
     """The loss is higher for correct predictions than for wrong ones: its sign is wrong.
 
     ## What it does
-    For Keras, calls a custom loss of the script with three predictions for some rows of a batch: nearly the
-    targets, the mean target for every row, and the output of the trained model.
+    For Keras, calls a custom loss of the script with three predictions for some rows of a batch: values close to
+    the targets, the mean target for every row, and the output of the trained model.
 
     For PyTorch, reads the gradient of the model's output in sampled steps. It checks whether the loss is the
     negative of a squared error or a cross entropy, whether an optimizer with `maximize=True` increases such a
@@ -56,7 +56,8 @@ class InvertedLoss(Rule):
     rise, and start at no less than half of a constant prediction's loss: a trained model that is meant to forget
     starts lower. For masks with at least 8 numbers per row, 95% of the gradients of the foreground and 95% of
     those of the background must have the wrong sign. For other targets, the gradient must be a negative multiple
-    of the error (cosine 0.999), and not of the target alone, which may be a cost. We chose these numbers.
+    of the error (cosine 0.999). It must not be a multiple of the target alone, because that target may be a cost.
+    We chose these numbers.
 
     ## Known problems
     Keras is covered only on TensorFlow, with one output, after `fit` or `train_on_batch` under `diagnose run`;

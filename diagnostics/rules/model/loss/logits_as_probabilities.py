@@ -41,7 +41,7 @@ class LogitsAsProbabilities(MessageRule):
     """The loss reads probabilities, but the model outputs logits or other unbounded values.
 
     ## What it does
-    Finds out from the settings or the value of the loss how it reads the predictions, and checks one batch of
+    Infers from the settings or the value of the loss how it reads the predictions, and checks one batch of
     predictions and the last activation. For `ctc_loss`, it checks the numbers of the first call. Probabilities are
     between 0 and 1, and those of exclusive classes add up to 1; log-probabilities are never above 0. For a custom
     loss it reads the graph: a Dice or Jaccard loss also needs probabilities.

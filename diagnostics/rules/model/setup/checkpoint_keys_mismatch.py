@@ -38,7 +38,7 @@ class CheckpointKeysMismatch(MessageRule):
 
     ## Why it is bad
     `load_state_dict` matches weights by name. `DataParallel` and `DistributedDataParallel` put `module.` in front
-    of every name, `torch.compile` puts `_orig_mod.`; a checkpoint written with one and read without it matches
+    of every name, and `torch.compile` puts `_orig_mod.`; a checkpoint written with one and read without it matches
     nothing. `strict=False` silences the error and leaves every unmatched weight at its random initial value.
 
     ## Example
@@ -54,9 +54,9 @@ class CheckpointKeysMismatch(MessageRule):
     ```
 
     ## Thresholds
-    None if loading failed. With `strict=False`, fewer than a tenth of the model's keys must be found, with at
-    least as many checkpoint keys left over, or a prefix must make most of them fit. Otherwise the load may be
-    intended, for a new head or a part of a larger checkpoint.
+    None if loading failed. With `strict=False`, fewer than 10% of the model's keys must be found, with at least as
+    many checkpoint keys left over, or a prefix must make most of them fit. Otherwise the load may be intended, for
+    a new head or a part of a larger checkpoint.
 
     ## Known problems
     Error messages of old versions stop at the first key, so only that key is known.
