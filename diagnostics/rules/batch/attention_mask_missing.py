@@ -42,8 +42,8 @@ class AttentionMaskMissing(Rule):
 
     ## Thresholds
     One example must have at least 2 pad tokens at one end, and another must have fewer at the same end (our
-    choice). A single pad token may be an end-of-text token that doubles as the pad token, and a run of the same
-    length in all examples may be part of the data.
+    choice). A single pad token may be an end-of-text token that doubles as the pad token, and equally long runs of
+    pad tokens in all examples may be part of the data.
 
     ## Known problems
     A causal language model never attends to padding at the end. Classes named `…ForCausalLM` and `…LMHeadModel`

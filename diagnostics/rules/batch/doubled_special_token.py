@@ -23,7 +23,7 @@ class DoubledSpecialToken(Rule):
     The start token was added by hand or by a chat template, and again by the tokenizer. A pretrained model has
     never seen it twice in a row, so its first positions are unfamiliar. A model fine-tuned this way and then
     prompted with a single start token sees a different beginning from the one in training. Start tokens within a
-    conversation do more harm: they separate the answer from its question, and no server inserts them.
+    conversation do more harm: they separate the answer from its question, and no inference server inserts them.
 
     ## Example
     ```python

@@ -50,9 +50,9 @@ class EosNeverLearned(Rule):
     ## Thresholds
     At least 2 texts in the batch must have an end and at least 4 labels that are not ignored, and the token must
     not be a label anywhere in the batch. We chose both thresholds: a text whose only label is a single word, such
-    as a verdict, does not need an end. If the unmasked part of the texts has no end token, the finding is a
-    warning if the labels at their beginnings are ignored, as they are for prompts, because the model will then
-    generate answers; otherwise it is a note.
+    as a verdict, does not need an end. If the unmasked part of the texts has no end token, the finding is a note.
+    It becomes a warning if the labels at their beginnings are ignored, as they are for prompts, because the model
+    will then generate answers.
 
     ## Known problems
     Only one batch is checked. A batch without an attention mask is not checked, and neither are blocks of equal

@@ -40,7 +40,7 @@ class NoLabelsLeft(Rule):
 
     ## Thresholds
     The batch must have at least 32 labels if there is one for each token, otherwise at least 4. A masked language
-    model is trained on a random 15% of the tokens; with 32 tokens, about one batch in 180 has none of these. We
+    model is trained on a random 15% of the tokens; with 32 tokens, about one batch in 180 has none of those. We
     chose both thresholds.
 
     ## Known problems

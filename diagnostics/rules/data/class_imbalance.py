@@ -58,7 +58,7 @@ class ClassImbalance(Rule):
     weights must equal the ratio of the label counts, within 15% plus chance, and the most common class must have
     at least twice the labels and twice the weight of the rarest. Weights count as balanced but in the wrong order
     if their inverses add up, within 1%, to the number of classes, the number of rows, or 1, and are distributed
-    like the label counts, while some class has at least twice as many labels as its weight suits.
+    like the label counts, while some class has at least twice as many labels as its weight implies.
 
     ## Known problems
     The imbalance may be real, and a model that ranks well needs no weights. In that case, judge it by a metric on

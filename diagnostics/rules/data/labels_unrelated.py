@@ -73,8 +73,8 @@ class LabelsUnrelated(Rule):
     For tags, in a batch of 8 rows or more, at least 10% of the start tokens must have a different tag from the
     majority, while all tokens in the last quarter of every row share one tag or are ignored.
 
-    The first batch must have 8 rows or more, all of them different. The loss must get the targets of the examples,
-    but at least two of them must be paired with rows whose own target differs.
+    The first batch must have 8 rows or more, all of them different. The loss must receive exactly the targets of
+    the examples, but at least two of them must be paired with rows whose own target differs.
 
     ## Known problems
     Augmented rows differ each time and cannot be tracked. Images drawn with replacement are mistaken for rows that

@@ -53,12 +53,12 @@ class LeakedEvaluationRows(Rule):
     a leak of that size can change a score by a percentage point, and is too large to be one or two chance matches.
 
     Rows that repeat within the training set also occur outside it. If there are k possible rows, all equally
-    common, m rows read from the whole set contain k (1 - exp(-m/k)) different ones, from which k is estimated; a
-    new row is then among N training rows with probability 1 - exp(-N/k). Up to twice that share (we chose the
-    factor, because few duplicates occur in a few hundred rows), the finding is only a note. It is also a note if
-    the inputs can form only a few different rows (9 bits, for example, form 512), and the training set contains
-    most of them: the share that it contains is also the share of new rows expected to be in it. If all evaluation
-    rows were found, that counts as expected only if the estimated share is at least 90% (our choice).
+    common, m rows read from the whole set contain k (1 - exp(-m/k)) different ones. The rule estimates k from that
+    number; a new row is then among N training rows with probability 1 - exp(-N/k). Up to twice that share (we
+    chose the factor, because few duplicates occur in a few hundred rows), the finding is only a note. It is also a
+    note if the inputs can form only a few different rows (9 bits, for example, form 512), and the training set
+    contains most of them: the share that it contains is also the share of new rows expected to be in it. If all
+    evaluation rows were found, that counts as expected only if the estimated share is at least 90% (our choice).
 
     A model that is fitted several times is reported if 90% of the rows of two evaluations, made after different
     fits that share rows, were in earlier fits but none were in the latest one, and if the weights at the start of

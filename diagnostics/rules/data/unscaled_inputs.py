@@ -33,7 +33,7 @@ FAR_ABOVE = 2.0  # times the constant prediction's loss, at the end of a run: it
 
 
 class UnscaledInputs(Rule):
-    """Inputs or regression targets are not scaled, and training suffers from it.
+    """Inputs or regression targets are not scaled, and training suffers.
 
     ## What it does
     The rule requires two pieces of evidence. The first is the scale of the floating-point inputs (or of integers
@@ -84,8 +84,8 @@ class UnscaledInputs(Rule):
     0.001 and 0.01, the ten runs that started this slowly took from 263 to over 4000 steps just to learn the mean,
     half of them over 1400.
 
-    A run that did not learn is also reported if copies of it learn with standardised inputs, trained on its own
-    batches; see `not-learning`.
+    A run that did not learn is also reported if copies of it, trained on its own batches, learn with standardised
+    inputs; see `not-learning`.
 
     ## Known problems
     A model whose first layer scales its inputs works with raw numbers. It is not checked if that layer is a Keras

@@ -45,7 +45,7 @@ class UnevenBatches(Rule):
     ```
 
     ## Thresholds
-    None: a difference of one batch is enough. It is noticed only when the hang or the failure follows.
+    None: a difference of one batch is enough. It is noticed only when the ranks hang or fail.
 
     ## Known problems
     Within `model.join()`, ranks may have different numbers of batches, and nothing is reported. Batches that do

@@ -53,8 +53,8 @@ class MonitoredBackwards(Rule):
     checked: those that end in `loss` or `error`, a few regression metrics, and accuracy, AUC, precision, recall
     and the like. For a comparison in the source, the name of the best result so far must contain `best`, or `min`
     for a loss and `max` for an accuracy, and the finding is a note. It is a warning if the value is computed by a
-    loss function and the branch saves the weights or resets a counter. An argument that a caller fills with
-    another kind of number is not checked.
+    loss function and the branch saves the weights or resets a counter. An argument is not checked if a caller
+    passes another kind of number.
 
     ## Known problems
     A custom metric is not checked, whatever its direction. A script that looks for the worst epoch on purpose is

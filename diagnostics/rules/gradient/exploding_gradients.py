@@ -56,7 +56,7 @@ class ExplodingGradients(Rule):
       at least half of its improvement, and is above the loss of the step itself, which is computed before the
       update; otherwise the data has changed.
 
-    The thresholds are our choice: spikes during warm-up reach 10 to 100 times the norms before them, and recover.
+    We chose these thresholds: spikes during warm-up reach 10 to 100 times the norms before them, and recover.
 
     ## Known problems
     The norms are those at the optimizer step, so clipped gradients do not explode. If gradients are never zeroed,

@@ -82,7 +82,7 @@ class OutOfMemory(MessageRule):
     """An allocation failed because memory ran out.
 
     ## What it does
-    Recognises four forms: PyTorch's message about a GPU, a failed allocation on the host, a message of
+    Recognises four forms: PyTorch's message about a GPU, a failed allocation on the host, a message from
     TensorFlow's allocator, and a process that the operating system killed. Reports the size of the request and the
     free memory. From a live exception, it also adds up the memory that the model needs before any batch: weights,
     one gradient for each trainable weight, and the optimizer's state. `diagnostics.largest_batch` searches for the

@@ -76,7 +76,7 @@ class DeadUnits(Rule):
     untrained PyTorch models with 10 to 200 seeds each, batches of 8, 16 and 32, normal and uniform inputs, and
     images of digits, raw and standardised:
 
-    | model | dead units of a layer, at most |
+    | model | dead units in a layer, at most |
     |---|---|
     | MLP, 6 or 20 layers of 32, PyTorch's own initialisation | 78% |
     | MLP, 8 layers of 128, PyTorch's own initialisation | 58% |

@@ -48,7 +48,7 @@ class SaturatedActivations(Rule):
     measured untrained PyTorch models with 8 to 60 seeds each, batches of 8 and 16, normal and uniform inputs, and
     images of digits:
 
-    | model | saturated units of a layer, at most |
+    | model | saturated units in a layer, at most |
     |---|---|
     | tanh or sigmoid, 2 or 4 layers of 16 or 64, PyTorch's own, Glorot or He initialisation | 2% |
     | hard tanh or hard sigmoid, 2 or 4 layers of 16 or 64 | 19% |
@@ -62,9 +62,9 @@ class SaturatedActivations(Rule):
 
     ## Known problems
     A last layer for probabilities or pixels may saturate, so a final layer as wide as the prediction is left out.
-    Gates that have learned to stay open or closed look the same; layers of fewer than 16 units, which gates often
-    have, are not covered. Neither are functions inside an LSTM or GRU, or those that are not modules, such as
-    `torch.tanh`. Binary codes are reported.
+    Gates that have learned to stay open or closed look the same. Layers of fewer than 16 units are not covered,
+    and gates are often that small. Neither are functions inside an LSTM or GRU, or those that are not modules,
+    such as `torch.tanh`. Layers that output binary codes on purpose are reported.
 
     ## Sources
     Xavier Glorot and Yoshua Bengio, "Understanding the difficulty of training deep feedforward neural networks"

@@ -64,9 +64,9 @@ class TrainModeEvaluation(Rule):
     `training=True` counts as intended, and so does dropout of the model's own inputs, as in a denoising
     autoencoder.
 
-    A random initial state counts if it is drawn, as in `torch.randn(layers, batch, hidden)`, and not computed. It
-    is a warning if a loss visibly compares the predictions with a target, and a new draw changes a prediction by
-    more than 5% of the spread of the predictions across examples. Otherwise it is a note, because a generator
+    A random initial state counts if it is drawn, as in `torch.randn(layers, batch, hidden)`, rather than computed.
+    It is a warning if a loss visibly compares the predictions with a target, and a new draw changes a prediction
+    by more than 5% of the spread of the predictions across examples. Otherwise it is a note, because a generator
     draws its noise this way.
 
     ## Known problems

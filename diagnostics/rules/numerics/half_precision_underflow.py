@@ -57,9 +57,9 @@ class HalfPrecisionUnderflow(Rule):
     loss, 5% at 1/1,000 of that loss, and 42% at 1/10,000, where 21% were 0.
 
     ## Known problems
-    A layer whose gradient is entirely 0 is no evidence of underflow by itself; it counts only if other layers show
-    underflow. Other zeros, from dead ReLUs or from tokens that did not occur, do not count. A loss scale below 64
-    looks like no scaling. bfloat16 has the range of float32.
+    A layer whose gradient is entirely 0 is not evidence of underflow by itself; it counts only if other layers
+    show underflow. Other zeros, from dead ReLUs or from tokens that did not occur, do not count. A loss scale
+    below 64 looks like no scaling. bfloat16 has the range of float32.
 
     ## Sources
     Paulius Micikevicius et al., "Mixed precision training" (2018), which proposes loss scaling; IEEE 754,

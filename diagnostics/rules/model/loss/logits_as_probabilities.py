@@ -71,7 +71,7 @@ class LogitsAsProbabilities(MessageRule):
     ## Thresholds
     At least one prediction of the batch must be below 0 or, with a binary loss, above 1; for a loss that reads
     log-probabilities, above 0. The margin is 0.001, the rounding error of half precision. A last layer with relu
-    or tanh is enough by itself. A sigmoid over several classes under categorical cross entropy is a warning: Keras
+    or tanh is enough by itself. A sigmoid over several classes with categorical cross entropy is a warning: Keras
     computes the loss from the numbers before the sigmoid, so the model learns, but `predict` returns values that
     were never trained.
 

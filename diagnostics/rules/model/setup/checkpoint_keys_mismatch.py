@@ -33,8 +33,8 @@ class CheckpointKeysMismatch(MessageRule):
     ## What it does
     Compares the missing keys of the error message with the unexpected ones. Reports the prefix that would make
     them equal, a checkpoint that contains more than the model's state, or the layers that differ. In a watched
-    run, it makes the same comparison after a `load_state_dict(..., strict=False)` that found hardly any key of the
-    model.
+    run, it makes the same comparison after a `load_state_dict(..., strict=False)` that found hardly any of the
+    model's keys.
 
     ## Why it is bad
     `load_state_dict` matches weights by name. `DataParallel` and `DistributedDataParallel` put `module.` in front
