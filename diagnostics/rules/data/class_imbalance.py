@@ -69,7 +69,7 @@ class ClassImbalance(Rule):
     only the first rows are known, nothing is reported: they may be sorted.
 
     ## Sources
-    The Hugging Face course, chapter 8, "Debugging the training pipeline" (what would a random model score);
+    The Hugging Face course, chapter 8, "Debugging the training pipeline" (how well a random model would score);
     scikit-learn's documentation for `sklearn.utils.class_weight.compute_class_weight` ("balanced") and
     `sklearn.metrics.balanced_accuracy_score`.
     """

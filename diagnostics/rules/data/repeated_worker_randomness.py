@@ -56,7 +56,7 @@ class RepeatedWorkerRandomness(Rule):
 
     ## Sources
     The documentation for `torch.utils.data`, "Randomness in multi-process data loading"; Tanel Pärnamaa, "Using
-    PyTorch + NumPy? You're making a mistake" (2021), on the global generator of NumPy before PyTorch 1.9.
+    PyTorch + NumPy? You're making a mistake" (2021), on NumPy's global generator before PyTorch 1.9.
     """
 
     severity = "warning"

@@ -63,12 +63,12 @@ class SingleClassLabels(MessageRule):
     to one label at a time. In a watched run, labels that are all 1 are also a note: a model trained on pairs may
     learn to rank the first one higher, and then no other label exists. A class rarer than about one row in a
     hundred is easily missed in a few hundred rows, so the finding is only a warning unless every row was read. If
-    a sampler balances the classes, the labels are checked only if the whole dataset was read. Events as rare as
-    one in 500 rows look like targets that were cast to integers if they are trained with a squared error.
+    a sampler balances the classes, the labels are checked only if the whole dataset was read. With a squared
+    error, events as rare as one in 500 rows look like targets that were cast to integers.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" ("check your data again": is one label
-    more common than the others).
+    more common than the others?).
     """
 
     severity = "error"

@@ -97,7 +97,7 @@ class DivergedReplicas(Rule):
     them. Batch norm's statistics are not compared: DistributedDataParallel uses those of rank 0.
 
     ## Sources
-    "Distributed Data Parallel" in PyTorch's developer notes (construction, backward pass).
+    "Distributed Data Parallel" in PyTorch's notes (construction, backward pass).
     """
 
     severity = "error"

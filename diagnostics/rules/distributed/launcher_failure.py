@@ -12,7 +12,7 @@ from diagnostics.facts.crash.processes import LauncherTail
 
 
 class LauncherFailure(MessageRule):
-    """The text holds only the launcher's report; the failed process's traceback is elsewhere.
+    """The text contains only the launcher's report; the failed process's traceback is elsewhere.
 
     ## What it does
     Recognises the summaries of torchrun, srun, mpirun, accelerate and `torch.multiprocessing.spawn` in text

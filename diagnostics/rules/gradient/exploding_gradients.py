@@ -61,7 +61,7 @@ class ExplodingGradients(Rule):
     ## Known problems
     The norms are those at the optimizer step, so clipped gradients do not explode. If gradients are never zeroed,
     they grow for that reason, and only `gradients-not-zeroed` reports it. Before training, the gradient of a
-    single batch cannot be judged as too large: a loss summed over the batch can make it arbitrarily large.
+    single batch cannot be called too large: a loss summed over the batch can make it arbitrarily large.
 
     ## Sources
     Razvan Pascanu et al., "On the difficulty of training recurrent neural networks" (2013), which proposes

@@ -78,8 +78,8 @@ class NoGradient(MessageRule):
     parameters are checked. A traceback does not show where the graph is broken.
 
     ## Sources
-    PyTorch's notes "Autograd mechanics" ("Locally disabling gradient computation"); Andrej Karpathy, "A Recipe for
-    Training Neural Networks" (2019), "use backprop to chart dependencies".
+    PyTorch's notes, "Autograd mechanics" ("Locally disabling gradient computation"); Andrej Karpathy, "A Recipe
+    for Training Neural Networks" (2019), "use backprop to chart dependencies".
     """
 
     severity = "error"

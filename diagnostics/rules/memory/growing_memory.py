@@ -74,7 +74,7 @@ class GrowingMemory(Rule):
 
     ## Sources
     PyTorch's "Frequently Asked Questions" ("My model reports 'cuda runtime error(2): out of memory'": "Don't
-    accumulate history across your training loop"); its notes "Autograd mechanics" ("Saved tensors").
+    accumulate history across your training loop"); its notes, "Autograd mechanics" ("Saved tensors").
     """
 
     severity = "warning"

@@ -94,7 +94,7 @@ class DeadUnits(Rule):
 
     In a watched run, the finding is only a note if the loss falls, or if the units died during the run and a
     simple fit learns nothing from the targets. A layer of any size counts if all of its units were zero in at
-    least the last 3 sampled batches, with at least 64 examples in total: such a layer passes on nothing. A class
+    least the last 3 sampled batches, with at least 64 examples in total: such a layer passes nothing on. A class
     behind a ReLU must have at least 20 examples in the second half of the run and be predicted for none of them.
 
     ## Known problems

@@ -56,7 +56,7 @@ class TrainModeEvaluation(Rule):
     step are also checked, if there are several or the model is a classifier. The finding is a warning if batch
     norm is among the layers, if every pass had a different input, or if the loop passed an evaluation loss to
     `watch.evaluated(loss)`; otherwise it is a note. It is also a note if each evaluation is a single pass over at
-    most one training batch: that is how samples are drawn from a generator, often in training mode.
+    most one training batch: samples are often drawn from a generator this way, in training mode.
 
     Functional dropout counts if it is called without its argument `training`, or with a value that is true in
     evaluation mode, and changes the predictions. The finding is a warning if the argument is missing and there

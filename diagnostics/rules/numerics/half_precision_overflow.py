@@ -29,8 +29,8 @@ class HalfPrecisionOverflow(MessageRule):
     ## Why it is bad
     The largest float16 number is 65,504. In float16, 300 times 300 is infinity, infinity minus infinity is NaN,
     and one step later every weight is NaN. Gated feed-forward blocks, attention scores without scaling, and models
-    that were trained in bfloat16 overflow this way. The loss shows it only several layers later. A loss scaler
-    does not help: it skips every step from then on.
+    that were trained in bfloat16 overflow this way. It shows up in the loss only several layers later. A loss
+    scaler does not help: it skips every step from then on.
 
     ## Example
     ```python

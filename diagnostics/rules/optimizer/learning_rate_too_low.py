@@ -63,8 +63,8 @@ class LearningRateTooLow(Rule):
       run ended 10% above the constant prediction.
     - A run of at least 50 steps that ended during its warm-up: the rate never fell, rose by 5% or more in the last
       third, and reached at most half of the schedule's full rate. The finding is a warning if the run ended no
-      better than a constant prediction, within 3%, and even if every step had been as large as the largest, all of
-      them together could not have moved the weights by 10% of their norm. Otherwise it is a note.
+      better than a constant prediction (within 3%), and if steps as large as the largest one, all taken together,
+      could not have moved the weights by 10% of their norm. Otherwise it is a note.
     - A run of at least 50 steps, whatever its loss, whose rate never fell, rose only now and then (at least twice,
       with at least 5 steps in between), and ended at 10% of the full rate or less. Its schedule counts batches but
       is stepped once per epoch.

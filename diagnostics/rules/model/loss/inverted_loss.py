@@ -61,8 +61,8 @@ class InvertedLoss(Rule):
 
     ## Known problems
     Keras is covered only on TensorFlow, with one output, after `fit` or `train_on_batch` under `diagnose run`;
-    PyTorch only with one output that is a tensor. A loss whose targets are not answers, such as masks of areas
-    that must not be marked, is reported.
+    PyTorch only with one output that is a tensor. A loss whose targets are not answers, such as masks of areas to
+    avoid, is reported.
 
     ## Sources
     Public reports of Dice and IoU coefficients that were minimised, and of losses with an extra minus sign.
