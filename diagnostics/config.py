@@ -19,7 +19,7 @@ from .text.join import listed
 
 EXAMPLE = """\
 [tool.diagnostics.ignore]
-sorted-by-label = "the stream is in order of time on purpose"\
+sorted-by-label = "the stream is chronological on purpose"\
 """
 SEVERITY = """\
 [tool.diagnostics.severity]

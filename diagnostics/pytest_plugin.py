@@ -97,7 +97,7 @@ _POLICY = pytest.StashKey["Policy"]()  # in all tests
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
-    group = parser.getgroup("diagnose", "find bugs in the training that tests do (diagnostics)")
+    group = parser.getgroup("diagnose", "find bugs in the training that tests run (diagnostics)")
     group.addoption(
         "--diagnose",
         action="store_true",

@@ -18,9 +18,9 @@ from diagnostics.report.formats import FORMATS
 from diagnostics.report.requests import folder, is_private, request_file
 
 DESCRIPTION = """\
-Asks a running program for a report, and prints it; the program goes on. Start it with `diagnose run`, or call
+Asks a running program for a report, and prints it; the program continues. Start it with `diagnose run`, or call
 diagnostics.watch or a callback in it. It answers between two training steps. No signal is sent: handlers of
-SIGUSR1 (Slurm, Lightning, submitit) stay undisturbed, and a program that does not listen is not harmed.
+SIGUSR1 (Slurm, Lightning, submitit) are not affected, and a program that does not listen is not harmed.
 """
 EPILOG = """\
 Run it on the same machine, in the same container and as the same user. Exit codes: 0 no findings of severity
@@ -34,7 +34,7 @@ _PROCESSES = Path("/proc")  # of Linux; elsewhere less is known of a process
 def add_to(commands: Any, summary: str) -> None:
     """Add `attach` to the subparsers of `diagnose`."""
     attach = commands.add_parser("attach", help=summary, description=DESCRIPTION, epilog=EPILOG)
-    attach.add_argument("process", metavar="PID", type=int, help="number of the process, as `ps` shows it")
+    attach.add_argument("process", metavar="PID", type=int, help="process id, as shown by `ps`")
     attach.add_argument("--format", choices=FORMATS, default="text")
     attach.add_argument(
         "--no-redact", action="store_true", help="do not redact folders, host names, secrets and data in Markdown"

@@ -17,12 +17,12 @@ from .rendering import add_rendering, seconds, write_report
 
 DESCRIPTION = """\
 Checks that the ranks of a job can communicate. Each rank allocates memory on its device, joins the rendezvous,
-connects to every other rank over TCP, and takes part in a barrier, an all-reduce and an exchange with each other
+connects to every other rank over TCP, and takes part in a barrier, an all-reduce and an exchange with every other
 rank, with a time limit for each step. Under torchrun, srun or mpirun, each process is one rank, and rank 0 reports
 for all. Without a launcher, the command starts its own processes.
 """
 EPILOG = """\
-Start it with: torchrun --nnodes 2 --nproc-per-node 8 ... -m diagnostics network; srun diagnose network; or just
+To start it: torchrun --nnodes 2 --nproc-per-node 8 ... -m diagnostics network; srun diagnose network; or just
 diagnose network.
 """
 MOST_PROCESSES = 64  # on this host: each imports PyTorch

@@ -29,17 +29,17 @@ from diagnostics.run.session import RunSession
 from .rendering import format_of, seconds
 
 DESCRIPTION = """\
-Runs an unmodified script as `python` would. When it ends, reports what is wrong with its training: findings from
-before training, from the run itself, and from the exception that ended it. The script's output and results stay
-the same; the report goes to standard error or to a file.
+Runs an unmodified script as `python` would. When the script ends, reports what is wrong with its training:
+findings from before training, from the run itself, and from the exception that ended it. The script's output and
+results stay the same; the report goes to standard error or to a file.
 """
 EPILOG = """\
-Options go before the script; arguments after it are passed to the script. Exit code: that of the script if it is
+Options go before the script; arguments after it are passed to the script. Exit code: the script's own if it is
 not 0; otherwise 1 if there are findings of the --fail-on severity or above; otherwise 0.
 
 Under a launcher that sets RANK and WORLD_SIZE: torchrun --nproc-per-node 2 -m diagnostics run train.py. Every
-rank then exits with the script's exit code. Rank 0 prints the report; a finding that only other ranks have is
-printed as one line. With --output report.json, rank 1 writes report.rank1.json, and so on; a job that torchrun
+rank then exits with the script's exit code. Rank 0 prints the report; a finding from other ranks only is printed
+as one line. With --output report.json, rank 1 writes report.rank1.json, and so on; a job that torchrun
 restarts writes report.restart1.json, and so on. Ranks that the script starts itself with
 torch.multiprocessing.spawn get one joint report.
 """
@@ -47,14 +47,14 @@ torch.multiprocessing.spawn get one joint report.
 SCRIPTED = ("run", "batch")
 """The commands that run a script, whose arguments follow it."""
 BATCH_DESCRIPTION = """\
-Runs a script as `python` would until its first training batch is there, and shows that: images with their labels,
-decoded tokens, plots of series and tables. No step of the training is taken.
+Runs a script as `python` would up to its first training batch, and shows that batch: images with their labels,
+decoded tokens, plots of series and tables. No training step is taken.
 """
 BATCH_EPILOG = """\
 The process then ends at once: the script's `finally` blocks and exit handlers do not run, so no untrained weights
 are saved. What the script writes before its first batch is written, and a tracker may show the run as crashed.
 Options go before the script; arguments after it are passed to the script. Exit code: 0 if a batch was shown;
-otherwise that of the script if it is not 0; otherwise 1.
+otherwise the script's own if it is not 0; otherwise 1.
 """
 
 
@@ -78,7 +78,7 @@ def add_to(commands: Any, summary: str) -> None:
         metavar="FILE",
         type=Path,
         help="write the report to FILE (- is standard output); it is also written during the run, so it survives "
-        "a kill (without FILE, a killed process leaves no report)",
+        "if the process is killed (without FILE, a killed process leaves no report)",
     )
     run.add_argument(
         "--no-redact", action="store_true", help="do not redact folders, host names, secrets and data in Markdown"
@@ -86,26 +86,26 @@ def add_to(commands: Any, summary: str) -> None:
     run.add_argument(
         "--fail-on",
         choices=FAIL_ON,
-        help="least severity that makes the run fail (default: fail-on of pyproject.toml, or warning)",
+        help="lowest severity that makes the run fail (default: fail-on of pyproject.toml, or warning)",
     )
     run.add_argument(
         "--baseline",
         metavar="FILE",
         type=Path,
-        help="a JSON report of an earlier run: its findings are counted, and do not make the run fail",
+        help="a JSON report of an earlier run, whose findings are only counted and do not make the run fail",
     )
     run.add_argument("--ignore", metavar="RULE[,RULE]", default="", help="rules to ignore")
     run.add_argument(
         "--stop-on",
         choices=STOP_ON,
         help="stop the script (exit code 1) when a finding of this severity or worse appears; at NaN or infinity, "
-        "before the weights change, and with the batch saved beside FILE",
+        "before the weights change, and with the batch saved next to FILE",
     )
     run.add_argument(
         "--alert",
         action="store_true",
-        help="send each error and warning, once it appears, to the active run of Weights & Biases or MLflow that "
-        "the script has begun",
+        help="send each error and warning, as soon as it appears, to the active Weights & Biases or MLflow run "
+        "that the script started",
     )
     run.add_argument("--max-steps", metavar="N", type=_whole, help="stop the script after N optimizer steps")
     run.add_argument("--time-limit", metavar="S", type=seconds, help="stop the script after S seconds")
@@ -118,7 +118,7 @@ def add_to(commands: Any, summary: str) -> None:
         "--second-look",
         metavar="off|S",
         type=_off_or_seconds,
-        help="seconds to examine the models after the script has ended (default: a tenth of the run, 1 to 30, at "
+        help="seconds to examine the models after the script has ended (default: 10%% of the run, 1 to 30, at "
         "least 10 if it did not learn); Ctrl-C prints the report at once",
     )
     run.add_argument(

@@ -9,8 +9,8 @@ from typing import Any, Final
 from .rendering import add_format, add_rendering, write, write_report
 
 SHOW = """\
-Prints a JSON report again, as text or in another format. What a JSON report leaves out is not shown: the course of
-the run and its charts.
+Prints a JSON report again, as text or in another format. The course of the run and its charts
+are not in a JSON report, so they are not shown.
 """
 JOIN = """\
 Combines the JSON reports of a job's ranks: compares what the ranks recorded, and prints one report with all
@@ -23,7 +23,7 @@ For example: torchrun ... -m diagnostics run --output reports/report.json train.
 DIFF = """\
 Compares the JSON reports of two runs, as `diagnose run --output report.json train.py` writes them: versions,
 settings, seeds, initial weights, rows and their order, the first step whose loss differs, results, and findings.
-They are listed in this order, because what is earlier may cause what is later. Weights, rows and the states of
+They are listed in this order, because an earlier difference may cause a later one. Weights, rows and the states of
 random generators are compared by hashes. No file of yours is read.
 """
 DIFF_CODES = "Exit codes: 0 no difference, 1 differences, 2 invalid arguments."
@@ -46,7 +46,7 @@ def add_diff(commands: Any) -> None:
         "diff", help="name what differs between two runs", description=DIFF, epilog=DIFF_CODES
     )
     diff.add_argument("first", metavar="A.json", type=Path, help="the JSON report of one run")
-    diff.add_argument("second", metavar="B.json", type=Path, help="that of the other")
+    diff.add_argument("second", metavar="B.json", type=Path, help="the JSON report of the other run")
     add_format(diff, DIFF_FORMATS)
     diff.set_defaults(command=_diff)
 
@@ -54,7 +54,7 @@ def add_diff(commands: Any) -> None:
 def add_show(commands: Any) -> None:
     """Add `show` to the subparsers of `diagnose`."""
     show = commands.add_parser("show", help="print a saved JSON report in another format", description=SHOW)
-    show.add_argument("file", metavar="REPORT.json", type=Path, help="a JSON report of any command")
+    show.add_argument("file", metavar="REPORT.json", type=Path, help="a JSON report from any command")
     add_rendering(show)
     show.set_defaults(command=_show)
 

@@ -60,13 +60,13 @@ class TestFromPyproject:
     def test_a_reason_is_asked_for(self, project):
         assert self.refused(project('[tool.diagnostics.ignore]\ndead-units = " "\n')) == (
             "[tool.diagnostics.ignore] in DIR/pyproject.toml gives no reason for dead-units. Write why it is "
-            'ignored:\n[tool.diagnostics.ignore]\nsorted-by-label = "the stream is in order of time on purpose"'
+            'ignored:\n[tool.diagnostics.ignore]\nsorted-by-label = "the stream is chronological on purpose"'
         )
 
     def test_a_list_has_no_reasons(self, project):
         assert self.refused(project('[tool.diagnostics]\nignore = ["dead-units"]\n')) == (
             "[tool.diagnostics.ignore] in DIR/pyproject.toml is a list. It takes rule names, each with a "
-            'reason:\n[tool.diagnostics.ignore]\nsorted-by-label = "the stream is in order of time on purpose"'
+            'reason:\n[tool.diagnostics.ignore]\nsorted-by-label = "the stream is chronological on purpose"'
         )
 
     def test_an_unknown_rule(self, project):
@@ -79,7 +79,7 @@ class TestFromPyproject:
         assert self.refused(project("[tool.diagnostics]\nskip = []\n")) == (
             "[tool.diagnostics] in DIR/pyproject.toml holds skip. It takes fail-on, ignore, severity, "
             "overrides and show-batch:\n[tool.diagnostics.ignore]\n"
-            'sorted-by-label = "the stream is in order of time on purpose"'
+            'sorted-by-label = "the stream is chronological on purpose"'
         )
 
     def test_severities_fail_on_and_overrides(self, project):

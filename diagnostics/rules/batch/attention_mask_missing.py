@@ -25,8 +25,8 @@ class AttentionMaskMissing(Rule):
 
     ## Why it is bad
     Without a mask, a Hugging Face model attends to every position, including the padding. The prediction for an
-    example then depends on the length of the others in its batch. No error is raised; accuracy is lower, and
-    depends on the batch size.
+    example then depends on the length of the others in its batch. No error is raised; accuracy drops and depends
+    on the batch size.
 
     ## Example
     ```python
@@ -42,13 +42,13 @@ class AttentionMaskMissing(Rule):
 
     ## Thresholds
     One example must have at least 2 pad tokens at one end, and another must have fewer at the same end (our
-    choice). A single pad token may be an end-of-text token that doubles as the pad token, and a run of the same
-    length in all examples may be part of the data.
+    choice). A single pad token may be an end-of-text token that doubles as the pad token, and equally long runs of
+    pad tokens in all examples may be part of the data.
 
     ## Known problems
     A causal language model never attends to padding at the end. Classes named `…ForCausalLM` and `…LMHeadModel`
     are therefore not reported if the padding is at the end; other decoders are not recognised by name. A model
-    that derives the mask from the ids is reported unnecessarily.
+    that derives the mask from the ids is reported by mistake.
 
     ## Sources
     The Hugging Face course, chapter 2, "Handling multiple sequences" (attention masks); the warning that

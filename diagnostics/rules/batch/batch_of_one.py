@@ -37,14 +37,14 @@ class BatchOfOne(MessageRule):
     ```
 
     ## Thresholds
-    None: the rule fires only after the layer has raised its error, or if both predictions are identical to the
-    last bit.
+    None: the rule fires only after the layer has raised its error, or if both predictions are bit-for-bit
+    identical.
 
     ## Known problems
     The message does not show whether this was the last batch of an epoch or a single example.
 
     ## Sources
-    The documentation of `torch.nn.BatchNorm1d` and of `torch.utils.data.DataLoader` (`drop_last`).
+    The documentation for `torch.nn.BatchNorm1d` and `torch.utils.data.DataLoader` (`drop_last`).
     """
 
     severity = "error"

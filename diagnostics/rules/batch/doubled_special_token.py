@@ -16,14 +16,14 @@ class DoubledSpecialToken(Rule):
 
     ## What it does
     Checks whether all rows of a batch begin with the same token id twice in a row, and whether that token never
-    appears singly except at the end. If it also appears twice in a row later in the rows, each turn of a
+    appears on its own except at the end. If it also appears twice in a row later in the rows, each turn of a
     conversation was tokenized on its own.
 
     ## Why it is bad
     The start token was added by hand or by a chat template, and again by the tokenizer. A pretrained model has
     never seen it twice in a row, so its first positions are unfamiliar. A model fine-tuned this way and then
     prompted with a single start token sees a different beginning from the one in training. Start tokens within a
-    conversation do more harm: they separate the answer from its question, and no server inserts them.
+    conversation do more harm: they separate the answer from its question, and no inference server inserts them.
 
     ## Example
     ```python
@@ -38,15 +38,15 @@ class DoubledSpecialToken(Rule):
     ```
 
     ## Thresholds
-    There must be at least 4 rows, each with at least 4 tokens after the repeated one; these thresholds are our
-    choice. The finding is a note if the model is not from transformers: its tokens may be letters, and each text
-    may begin with the same letter twice.
+    There must be at least 4 rows, each with at least 4 tokens after the repeated one. We chose these thresholds.
+    The finding is a note if the model is not from transformers: its tokens may be letters, and each text may begin
+    with the same letter twice.
 
     ## Known problems
     Only one batch is checked. Only the beginning is compared, because two end tokens may be padding.
 
     ## Sources
-    The Hugging Face documentation of chat templates, which recommends `add_special_tokens=False` after a template;
+    The Hugging Face documentation on chat templates, which recommends `add_special_tokens=False` after a template;
     public issues about prompts that began with two start tokens.
     """
 

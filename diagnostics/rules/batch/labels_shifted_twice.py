@@ -49,7 +49,7 @@ class LabelsShiftedTwice(Rule):
     are not checked.
 
     ## Sources
-    The documentation of `transformers.GPT2LMHeadModel` (`labels`: "Note that the labels are shifted inside the
+    The documentation for `transformers.GPT2LMHeadModel` (`labels`: "Note that the labels are shifted inside the
     model"); public issues about labels that were shifted beforehand.
     """
 

@@ -22,9 +22,9 @@ class MaskedCausalInputs(Rule):
     the labels.
 
     ## Why it is bad
-    A causal model predicts the next token from those before it. Here it is trained on only a few tokens of each
-    text, and reads mask tokens and random tokens in place of the others. The loss falls, but not as far, and the
-    model is then used on texts without a single mask. `DataCollatorForLanguageModeling` masks by default.
+    A causal model predicts the next token from the tokens before it. Here it is trained on only a few tokens of
+    each text, and reads mask tokens and random tokens in place of the others. The loss falls, but not as far, and
+    the model is then used on texts without a single mask. `DataCollatorForLanguageModeling` masks by default.
 
     ## Example
     ```python
@@ -41,15 +41,15 @@ class MaskedCausalInputs(Rule):
     ## Thresholds
     There must be at least 16 labels, on at most half of the tokens. At least half of the labels must differ from
     the token at their position and from the one after it (our choice: the collator labels 15% of the tokens, and
-    replaces 90% of those).
+    replaces 90% of them).
 
     ## Known problems
-    Models are recognised by their class names. A causal model that is trained on purpose to fill gaps in place is
-    reported.
+    Models are recognised by their class names. A causal model that is deliberately trained to fill in gaps is
+    reported as well.
 
     ## Sources
-    The documentation of `transformers.DataCollatorForLanguageModeling` (`mlm`, True by default); public reports of
-    causal models that were trained with it.
+    The documentation for `transformers.DataCollatorForLanguageModeling` (`mlm`, True by default); public reports
+    of causal models that were trained with it.
     """
 
     severity = "warning"

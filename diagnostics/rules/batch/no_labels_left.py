@@ -19,9 +19,10 @@ class NoLabelsLeft(Rule):
 
     ## Why it is bad
     There is nothing to learn from. The loss is a mean over no labels, which is NaN, and no gradient reaches the
-    model. Some programs replace this NaN by 0 in their log, so the loss looks perfect. The usual cause is a prompt
-    mask that also covers the answer: the text that marks the beginning of the answer was not found, because it is
-    tokenized differently on its own than within a conversation, or because truncation has cut the answer off.
+    model. Some programs replace this NaN with 0 in their logs, so the loss looks perfect. The usual cause is a
+    prompt mask that also covers the answer: the text that marks the beginning of the answer was not found, because
+    it is tokenized differently on its own than within a conversation, or because truncation has cut the answer
+    off.
 
     ## Example
     ```python
@@ -39,16 +40,16 @@ class NoLabelsLeft(Rule):
 
     ## Thresholds
     The batch must have at least 32 labels if there is one for each token, otherwise at least 4. A masked language
-    model is trained on a random 15% of the tokens; with 32 tokens, about one batch in 180 has none of these. Both
-    thresholds are our choice.
+    model is trained on a random 15% of the tokens; with 32 tokens, about one batch in 180 has none of those. We
+    chose both thresholds.
 
     ## Known problems
     Only one batch is checked. A batch with a single label that is not ignored is not reported.
 
     ## Sources
-    PyTorch's documentation of `torch.nn.CrossEntropyLoss` (`ignore_index`) and issue 75181 (cross entropy is NaN
-    where every label is ignored); public issues about completion-only collators whose response template was not
-    found.
+    PyTorch's documentation for `torch.nn.CrossEntropyLoss` (`ignore_index`), and PyTorch issue 75181 (cross
+    entropy is NaN where every label is ignored); public issues about completion-only collators whose response
+    template was not found.
     """
 
     severity = "error"

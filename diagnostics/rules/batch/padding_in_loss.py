@@ -15,9 +15,9 @@ class PaddingInLoss(Rule):
     """Padding positions contribute to the loss.
 
     ## What it does
-    In a batch with one label per token, checks the labels where the attention mask is 0. They should have the
-    value that the loss ignores (-100 by default). For decoders from transformers, whose labels are at different
-    positions from the input, it looks for rows that end with several pad tokens.
+    Checks the labels where the attention mask is 0, in a batch with one label per token. They should have the
+    value that the loss ignores (-100 by default). For decoders from transformers, whose labels are not aligned
+    with the input, it looks for rows that end with several pad tokens.
 
     ## Why it is bad
     The loss averages over all positions that have a label. The label of padding is always the same and is learned
@@ -45,11 +45,11 @@ class PaddingInLoss(Rule):
     ## Known problems
     A custom loss that masks padding is recognised only if its value differs from plain cross entropy. In Keras,
     masks and sample weights do the same job; if it is unknown whether there are any, the rule is not checked.
-    Decoders from other libraries, whose labels are at different positions from the input, are not checked either.
+    Decoders from other libraries, whose labels are not aligned with the input, are not checked either.
 
     ## Sources
-    PyTorch's documentation of `torch.nn.CrossEntropyLoss` (`ignore_index`); the Hugging Face course, chapter 7,
-    "Token classification" (labels of -100); the documentation of `DataCollatorForTokenClassification`.
+    PyTorch's documentation for `torch.nn.CrossEntropyLoss` (`ignore_index`); the Hugging Face course, chapter 7,
+    "Token classification" (labels of -100); the documentation for `DataCollatorForTokenClassification`.
     """
 
     severity = "warning"

@@ -79,8 +79,8 @@ class RaggedBatch(MessageRule):
     resizing or cropping instead of padding.
 
     ## Sources
-    The Hugging Face course, chapter 8, "Debugging the training pipeline"; the documentation of
-    `transformers.DataCollatorWithPadding` and of `torch.nn.utils.rnn.pad_sequence`.
+    The Hugging Face course, chapter 8, "Debugging the training pipeline"; the documentation for
+    `transformers.DataCollatorWithPadding` and `torch.nn.utils.rnn.pad_sequence`.
     """
 
     severity = "error"

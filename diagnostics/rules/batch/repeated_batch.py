@@ -65,10 +65,10 @@ class RepeatedBatch(Rule):
       although at least eight times as many of the rows read from the dataset are distinct.
 
     If at most an eighth of the rows in the first batch have distinct inputs, and rows with the same inputs have
-    different labels, the finding says that the dataset, the tokenizer or the collator makes rows the same, not
+    different labels, the finding says that the dataset, the tokenizer or the collator makes rows identical, not
     that the loop or the sampler repeats them.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     A table with few columns has few possible rows, so rows naturally repeat. The second threshold therefore
@@ -79,8 +79,8 @@ class RepeatedBatch(Rule):
     if about 1,000 numbers of each input agree, in the same order.
 
     ## Sources
-    The documentation of `torch.utils.data.Dataset` (`__getitem__`) and of `keras.utils.PyDataset`; Andrej
-    Karpathy, "A Recipe for Training Neural Networks" (2019), "become one with the data".
+    The documentation for `torch.utils.data.Dataset` (`__getitem__`) and `keras.utils.PyDataset`; Andrej Karpathy,
+    "A Recipe for Training Neural Networks" (2019), "become one with the data".
     """
 
     severity = "warning"

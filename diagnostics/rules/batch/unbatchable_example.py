@@ -10,7 +10,7 @@ from diagnostics.facts.crash import setup as facts
 
 
 class UnbatchableExample(MessageRule):
-    """A batch cannot be made from a value of the dataset, or a mapping changes the number of rows.
+    """A value in the dataset cannot be batched, or a mapping changes the number of rows.
 
     ## What it does
     Recognises the errors of PyTorch's default collate function and of `Dataset.map`, and names the class or the
@@ -40,7 +40,7 @@ class UnbatchableExample(MessageRule):
     The message does not identify the example.
 
     ## Sources
-    The documentation of `torch.utils.data.default_collate` and of `datasets.Dataset.map` ("Batch mapping").
+    The documentation for `torch.utils.data.default_collate` and `datasets.Dataset.map` ("Batch mapping").
     """
 
     severity = "error"

@@ -26,8 +26,8 @@ class UnstableBatch(Rule):
     Copies the dataset and the collator. One copy reads the rows of a batch for the first time; the other has read
     them once before. All random number generators are in the same state, so random augmentation is the same both
     times. If the two batches still differ, reading has changed the data. If this is not possible, as in a loop
-    that is only observed, it compares the inputs of the sampled steps and checks whether their spread has become
-    permanently narrower.
+    that is only observed, it compares the inputs of the sampled steps and checks whether their spread has shrunk
+    permanently.
 
     ## Why it is bad
     The dataset returns a list, an array or a dict that it stores, and other code edits it: the collator appends to
@@ -59,17 +59,17 @@ class UnstableBatch(Rule):
     because the edits are lost with them.
 
     Inputs count as narrower if, at some point with at least 3 sampled batches before and after it, each channel's
-    standard deviation fell to a twentieth or less and stayed there.
+    standard deviation fell to 5% of its earlier value or less, and stayed there.
 
     ## Known problems
     Not checked: data that counts or collects what was read (a curriculum, a buffer), random numbers from a source
     that cannot be reset, streams, and datasets over 256 MiB or two million objects, which the rule does not copy.
-    Data that a dataset keeps outside itself, in a global variable, is not copied either. An edit that has the same
-    result when it is repeated, such as padding to the length of the same batch, is missed. Training for one epoch
-    reads each row once and is not affected. Noise that is annealed on purpose narrows the inputs as well.
+    Data that a dataset keeps outside itself, in a global variable, is not copied either. An edit that gives the
+    same result when repeated, such as padding to the length of the same batch, is missed. Training for one epoch
+    reads each row once and is not affected. Noise that is annealed on purpose also narrows the inputs.
 
     ## Sources
-    NumPy's documentation, "Copies and views"; the documentation of `torch.utils.data` (`collate_fn`,
+    NumPy's documentation, "Copies and views"; the documentation for `torch.utils.data` (`collate_fn`,
     `persistent_workers`); Chase Roberts, "How to unit test machine learning code" (2017).
     """
 

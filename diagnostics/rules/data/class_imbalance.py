@@ -29,10 +29,10 @@ class ClassImbalance(Rule):
     """One class is so common that predicting it always looks like success.
 
     ## What it does
-    Counts the labels of rows drawn from the whole dataset. Reports a class with at least nine tenths of the labels
-    unless something compensates for it: class weights in the loss, or a sampler that draws rare rows more often.
-    It also compares class weights with label counts, because weights that grow with the count make the common
-    class count for even more. Balanced weights in another order than the class ids do the same to some classes:
+    Counts the labels of rows drawn from the whole dataset. Reports a class with at least 90% of the labels unless
+    something compensates for it: class weights in the loss, or a sampler that draws rare rows more often. It also
+    compares class weights with label counts, because weights that grow with the count make the common class count
+    for even more. Balanced weights that are not in the order of the class ids do the same to some classes:
     `value_counts()` sorts by frequency.
 
     ## Why it is bad
@@ -54,11 +54,11 @@ class ClassImbalance(Rule):
     ## Thresholds
     The common class must have a share of at least 0.9 (our choice): above that, a constant prediction reaches an
     accuracy that often passes for good. There must be at least 50 rows (our choice): the chance that a class with
-    three quarters of the data makes up 90% of 50 random rows is about 1 in 100. For weights, the ratio of any two
-    class weights must equal the ratio of the label counts, within 15% plus chance, and the most common class must
-    have at least twice the labels and twice the weight of the rarest. Weights are balanced ones in another order
-    if their inverses add up, within 1%, to the number of classes, of rows, or 1, and are distributed like the
-    label counts, while the weight of some class fits less than half of its labels.
+    75% of the data makes up 90% of 50 random rows is about 1 in 100. For weights, the ratio of any two class
+    weights must equal the ratio of the label counts, within 15% plus chance, and the most common class must have
+    at least twice the labels and twice the weight of the rarest. Weights count as balanced but in the wrong order
+    if their inverses add up, within 1%, to the number of classes, the number of rows, or 1, and are distributed
+    like the label counts, while some class has at least twice as many labels as its weight implies.
 
     ## Known problems
     The imbalance may be real, and a model that ranks well needs no weights. In that case, judge it by a metric on
@@ -69,8 +69,8 @@ class ClassImbalance(Rule):
     only the first rows are known, nothing is reported: they may be sorted.
 
     ## Sources
-    The Hugging Face course, chapter 8, "Debugging the training pipeline" (what would chance score); scikit-learn's
-    documentation of `sklearn.utils.class_weight.compute_class_weight` ("balanced") and of
+    The Hugging Face course, chapter 8, "Debugging the training pipeline" (how well a random model would score);
+    scikit-learn's documentation for `sklearn.utils.class_weight.compute_class_weight` ("balanced") and
     `sklearn.metrics.balanced_accuracy_score`.
     """
 

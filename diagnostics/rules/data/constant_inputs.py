@@ -81,7 +81,7 @@ class ConstantInputs(Rule):
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "become one with the data"; scikit-learn's
-    documentation of `sklearn.feature_selection.VarianceThreshold`.
+    documentation for `sklearn.feature_selection.VarianceThreshold`.
     """
 
     severity = "error"

@@ -38,7 +38,7 @@ class EmptiedDataset(MessageRule):
     The error message does not show what emptied the dataset.
 
     ## Sources
-    The documentation of `transformers.TrainingArguments` (`remove_unused_columns`) and of
+    The documentation for `transformers.TrainingArguments` (`remove_unused_columns`) and
     `torch.utils.data.RandomSampler`.
     """
 

@@ -87,9 +87,9 @@ class LabelsInInputs(Rule):
     step is usually meant to be remembered, as in memory tests of recurrent networks, so it counts only if at least
     10 rows overlap, as windows of one series do, and their neighbouring values have a correlation of 0.5 or more.
 
-    A token model whose targets are one of its inputs must reproduce nine out of ten random tokens after training.
-    Unless it is a `ForMaskedLM` class from transformers, a model without an encoder must not look ahead, as an
-    autoencoder does.
+    A token model whose targets are one of its inputs must reproduce 90% of random tokens after training. A model
+    without an encoder must not look ahead, as an autoencoder does, unless it is a `ForMaskedLM` class from
+    transformers.
 
     ## Known problems
     Targets with a name that is not in the list are not recognised. A model that computes its own loss (`add_loss`,
@@ -97,8 +97,8 @@ class LabelsInInputs(Rule):
     if this can be detected.
 
     ## Sources
-    The Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow); the documentation of
-    `datasets.Dataset.to_tf_dataset` (`label_cols`) and of `keras.Model.fit` (`x`, `y`).
+    The Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow); the documentation for
+    `datasets.Dataset.to_tf_dataset` (`label_cols`) and `keras.Model.fit` (`x`, `y`).
     """
 
     severity = "error"

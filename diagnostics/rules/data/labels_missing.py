@@ -52,8 +52,8 @@ class LabelsMissing(MessageRule):
     returned no loss, because it has no head that computes one, has a different problem and is not reported.
 
     ## Sources
-    The documentation of `transformers.Trainer` ("your model can compute the loss if a labels argument is
-    provided") and of `transformers.TrainingArguments` (`label_names`, `remove_unused_columns`).
+    The documentation for `transformers.Trainer` ("your model can compute the loss if a labels argument is
+    provided") and `transformers.TrainingArguments` (`label_names`, `remove_unused_columns`).
     """
 
     severity = "error"

@@ -62,8 +62,8 @@ class LabelsUnrelated(Rule):
     ```
 
     ## Thresholds
-    These numbers are our choice. At least 32 rows must recur, hardly any of them twice within an epoch. The share
-    of unchanged targets must be at most two standard deviations above the share that a random reassignment would
+    We chose the numbers below. At least 32 rows must recur, hardly any of them twice within an epoch. The share of
+    unchanged targets must be at most two standard deviations above the share that a random reassignment would
     leave, and the mean squared change at least 80% of the change that it would cause: noisy labels, or labels from
     several annotators, change less. A quarter of the changed targets must be targets that other rows had. Within a
     batch, the targets of neighbouring rows must differ at least 90% as much as those of any two rows: in few-shot
@@ -73,14 +73,15 @@ class LabelsUnrelated(Rule):
     For tags, in a batch of 8 rows or more, at least 10% of the start tokens must have a different tag from the
     majority, while all tokens in the last quarter of every row share one tag or are ignored.
 
-    The first batch must have 8 rows or more, all of them different. The loss must get the same targets as the
-    examples have, but at least two of them must be paired with rows whose own target differs.
+    The first batch must have 8 rows or more, all of them different. The loss must receive exactly the targets of
+    the examples, but at least two of them must be paired with rows whose own target differs.
 
     ## Known problems
     Augmented rows differ each time and cannot be tracked. Images drawn with replacement are mistaken for rows that
     naturally repeat; measurements, where every row has its own values, are not. A Keras model with a custom
     train_step is not checked: it may need two unpaired datasets, as CycleGAN does. If two lists got out of step
-    once before training, other than through two shuffles in the script, their labels look noisy: see not-learning.
+    once before training, other than through two shuffles in the script, their labels look noisy: see
+    `not-learning`.
 
     ## Sources
     Public reports of permutations applied to the inputs only, and of `tf.data` pipelines whose parts were shuffled

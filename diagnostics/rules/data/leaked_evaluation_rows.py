@@ -28,9 +28,9 @@ class LeakedEvaluationRows(Rule):
     `diagnose run` also searches the script for held-out data that is never used, while code whose names suggest
     evaluation reads the training data: a loader built next to the training loader, a result such as `val_accuracy
     = evaluate(model, train_loader)`, or a function that iterates over the training data instead of its argument.
-    With `tf.data`, it checks whether `take` and `skip` cut training and evaluation data from one shuffle that is
-    redrawn in each iteration. For a Keras model that is fitted several times, it checks whether the rows of an
-    evaluation were in an earlier fit, as when all folds of a cross-validation train the same model.
+    With `tf.data`, it checks whether `take` and `skip` split a shuffle that is redrawn in each iteration. For a
+    Keras model that is fitted several times, it checks whether the rows of an evaluation were in an earlier fit,
+    as when all folds of a cross-validation train the same model.
 
     ## Why it is bad
     An evaluation measures how the model performs on unseen data. The model may have memorised rows that it was
@@ -53,19 +53,18 @@ class LeakedEvaluationRows(Rule):
     a leak of that size can change a score by a percentage point, and is too large to be one or two chance matches.
 
     Rows that repeat within the training set also occur outside it. If there are k possible rows, all equally
-    common, m rows read from the whole set contain k (1 - exp(-m/k)) different ones, from which k is estimated; a
-    new row is then among N training rows with probability 1 - exp(-N/k). Up to twice that share (our choice,
-    because few duplicates occur in a few hundred rows), the finding is only a note. It is also a note if the
-    inputs can form only a few different rows (9 bits, for example, form 512), and the training set contains most
-    of them: the share that it contains is also the share of new rows expected to be in it. If all evaluation rows
-    were found, that counts as expected only if the estimated share is at least 90% (our choice).
+    common, m rows read from the whole set contain k (1 - exp(-m/k)) different ones. The rule estimates k from that
+    number; a new row is then among N training rows with probability 1 - exp(-N/k). Up to twice that share (we
+    chose the factor, because few duplicates occur in a few hundred rows), the finding is only a note. It is also a
+    note if the inputs can form only a few different rows (9 bits, for example, form 512), and the training set
+    contains most of them: the share that it contains is also the share of new rows expected to be in it. If all
+    evaluation rows were found, that counts as expected only if the estimated share is at least 90% (our choice).
 
     A model that is fitted several times is reported if 90% of the rows of two evaluations, made after different
     fits that share rows, were in earlier fits but none were in the latest one, and if the weights at the start of
-    a fit are those at the end of the previous fit.
+    a fit equal those at the end of the previous one.
 
-    Windows overlap if at least half of the evaluation rows recur inside training windows, some steps earlier or
-    later.
+    Windows overlap if at least half of the evaluation rows recur inside training windows, shifted by a few steps.
 
     ## Known problems
     Some duplicates are natural: short texts ("thank you"), tables with few columns, blank images. Two people may

@@ -37,7 +37,7 @@ class MissingPadToken(MessageRule):
     embeddings.
 
     ## Sources
-    The documentation of `transformers.PreTrainedTokenizerBase.pad` and of `GPT2ForSequenceClassification`.
+    The documentation for `transformers.PreTrainedTokenizerBase.pad` and `GPT2ForSequenceClassification`.
     """
 
     severity = "error"

@@ -44,8 +44,8 @@ class MostlyPadding(Rule):
     every batch. This is why the finding is a note.
 
     ## Sources
-    The Hugging Face course, chapter 3, "Processing the data" (dynamic padding); the documentation of
-    `transformers.DataCollatorWithPadding` and of `TrainingArguments` (`train_sampling_strategy`).
+    The Hugging Face course, chapter 3, "Processing the data" (dynamic padding); the documentation for
+    `transformers.DataCollatorWithPadding` and `TrainingArguments` (`train_sampling_strategy`).
     """
 
     severity = "note"

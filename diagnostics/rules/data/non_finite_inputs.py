@@ -56,8 +56,8 @@ class NonFiniteInputs(MessageRule):
     is checked, so a bad row elsewhere is found only when its batch is trained on.
 
     ## Sources
-    IEEE 754: an operation on a NaN gives a NaN. The Hugging Face course, chapter 8, "Debugging the training
-    pipeline" in its Keras version, on how a NaN spreads.
+    IEEE 754: an operation on a NaN gives a NaN. The Keras version of the Hugging Face course, chapter 8,
+    "Debugging the training pipeline", on how a NaN spreads.
     """
 
     severity = "error"

@@ -47,16 +47,16 @@ class RepeatedWorkerRandomness(Rule):
     None. With a single worker, the rule fires only if the worker is not persistent, because then every epoch
     repeats the same draws; the finding is a note. A `__getitem__` counts if it unconditionally seeds with a
     constant, a module constant, or an attribute that only `__init__` sets, and then calls a function that draws
-    noise. It does not count if it uses the numbers it draws for a permutation or a projection, or if its class is
-    named for evaluation.
+    noise. It does not count if it uses the numbers it draws for a permutation or a projection, or if the name of
+    its class suggests evaluation.
 
     ## Known problems
     A generator counts as copied unless its class or `worker_init_fn` visibly reseeds it: with `get_worker_info`, a
     new assignment, or a call to `seed`. Generators in compiled code are not found.
 
     ## Sources
-    The documentation of `torch.utils.data`, "Randomness in multi-process data loading"; Tanel Pärnamaa, "Using
-    PyTorch + NumPy? You're making a mistake" (2021), on the global generator of NumPy before PyTorch 1.9.
+    The documentation for `torch.utils.data`, "Randomness in multi-process data loading"; Tanel Pärnamaa, "Using
+    PyTorch + NumPy? You're making a mistake" (2021), on NumPy's global generator before PyTorch 1.9.
     """
 
     severity = "warning"

@@ -52,7 +52,7 @@ class SortedByLabel(Rule):
     `dataset.shuffle(number_of_rows).batch(32)`, in this order.
 
     ## Thresholds
-    All limits are our choice. At least 3 of the first batches, with at least 8 labels each, must contain only one
+    We chose the limits below. At least 3 of the first batches, with at least 8 labels each, must contain only one
     class. In random order, the probability of this must be below 1 in 1000, given the class frequencies among the
     labels read, so rare classes alone raise no alarm. If only the first labels were read and all are equal, the
     model must have at least three outputs.
@@ -65,12 +65,12 @@ class SortedByLabel(Rule):
 
     ## Known problems
     Batches of one class may be intended: some pair or prototype losses need them, and a time series may have to
-    keep its order. A shuffled dataset counts as shuffled unless its buffer is known to hold less than a tenth of
-    the rows. Only the first batches are read.
+    keep its order. A shuffled dataset counts as shuffled unless its buffer is known to hold less than 10% of the
+    rows. Only the first batches are read.
 
     ## Sources
-    The documentation of `torch.utils.data.DataLoader` (`shuffle`), of `tf.data.Dataset.shuffle` (`buffer_size`)
-    and of `keras.Model.fit` (`shuffle`).
+    The documentation for `torch.utils.data.DataLoader` (`shuffle`), `tf.data.Dataset.shuffle` (`buffer_size`) and
+    `keras.Model.fit` (`shuffle`).
     """
 
     severity = "warning"

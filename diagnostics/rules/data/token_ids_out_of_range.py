@@ -80,8 +80,9 @@ class TokenIdsOutOfRange(MessageRule):
     embedding; such an id is reported if it is out of range.
 
     ## Sources
-    PyTorch's documentation of `torch.nn.Embedding` (`num_embeddings`); TensorFlow's of `tf.gather` ("on GPU, if an
-    out of bound index is found, a 0 is stored"); the documentation of `PreTrainedModel.resize_token_embeddings`.
+    PyTorch's documentation for `torch.nn.Embedding` (`num_embeddings`); TensorFlow's documentation for `tf.gather`
+    ("on GPU, if an out of bound index is found, a 0 is stored"); the documentation for
+    `PreTrainedModel.resize_token_embeddings`.
     """
 
     severity = "error"

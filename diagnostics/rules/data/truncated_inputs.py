@@ -38,8 +38,8 @@ class TruncatedInputs(Rule):
     At least half of the rows must have the maximum length, and some must be shorter (our choice): natural texts do
     not share one length this often. No shorter length may have a quarter as many rows, since texts of a few fixed
     lengths follow a pattern. There must be at least 50 rows (our choice): with fewer, the share may be due to
-    chance. If all rows have the same length, the texts of at least half of them must have more words than tokens:
-    tokenizers split words.
+    chance. If all rows have the same length, the texts of at least half of them must have more words than tokens.
+    Without truncation there would be at least as many tokens, because tokenizers split words.
 
     ## Known problems
     If all rows have the same length, only their texts distinguish truncation from text packed into blocks: without

@@ -34,16 +34,16 @@ class UnknownTokens(Rule):
     """Most tokens are unknown to the vocabulary.
 
     ## What it does
-    Finds the tokenizer or the vocabulary that encoded a batch of texts, and counts the tokens that stand for words
-    outside of it: `unk_token_id` of a tokenizer, 1 for Keras' `TextVectorization`, the id of `<unk>` or `[UNK]` in
-    a dict. Padding and special tokens are left out.
+    Finds the tokenizer or the vocabulary that encoded a batch of texts, and counts the tokens that represent words
+    outside it: `unk_token_id` of a tokenizer, 1 for Keras' `TextVectorization`, the id of `<unk>` or `[UNK]` in a
+    dict. Padding and special tokens are left out.
 
     ## Why it is bad
     All unknown words get the same id. Texts made up of unknown words differ only in their lengths, so the model
-    cannot tell them apart: the loss stays near that of a constant answer, or the model learns the lengths. No
-    exception is raised, and shapes and types are right. Usually the texts are not prepared as they were for the
-    vocabulary: upper case with a lower-case vocabulary, a different normalisation, or a different way of splitting
-    words. Or the vocabulary belongs to another checkpoint, language or file.
+    cannot tell them apart: the loss stays near that of a constant prediction, or the model learns only the
+    lengths. No exception is raised, and shapes and types are right. Usually the texts are not prepared as they
+    were when the vocabulary was built: upper case with a lower-case vocabulary, a different normalisation, or a
+    different way of splitting words. Or the vocabulary belongs to another checkpoint, language or file.
 
     ## Example
     ```python
@@ -67,13 +67,13 @@ class UnknownTokens(Rule):
 
     ## Known problems
     Only one batch is checked, and only if the tokenizer is found: in the collator, the dataset or the Trainer,
-    among the script's global variables, or anywhere as a transformers tokenizer or a `TextVectorization`. If
-    several are found that have different unknown tokens, the rule does not judge. A vocabulary that drops unknown
-    words, as word2vec does, leaves no trace in a batch.
+    among the script's global variables, or anywhere as a transformers tokenizer or a `TextVectorization`. If it
+    finds several with different unknown tokens, the rule is not checked. A vocabulary that drops unknown words, as
+    word2vec does, leaves no trace in a batch.
 
     ## Sources
     Edward Fry, "The New Instant Word List" (The Reading Teacher, 1980): the first 100 words make up about half of
-    all written English. The documentation of `transformers.PreTrainedTokenizerBase` (`unk_token`) and of
+    all written English. The documentation for `transformers.PreTrainedTokenizerBase` (`unk_token`) and
     `keras.layers.TextVectorization` (index 1 is "[UNK]").
     """
 

@@ -33,7 +33,7 @@ FAR_ABOVE = 2.0  # times the constant prediction's loss, at the end of a run: it
 
 
 class UnscaledInputs(Rule):
-    """Inputs or regression targets are not scaled, and training suffers from it.
+    """Inputs or regression targets are not scaled, and training suffers.
 
     ## What it does
     The rule requires two pieces of evidence. The first is the scale of the floating-point inputs (or of integers
@@ -45,8 +45,8 @@ class UnscaledInputs(Rule):
     ## Why it is bad
     Initial weights and common learning rates are chosen for values of about unit scale. Inputs around 255 give
     outputs of similar size: the initial loss is huge, tanh and sigmoid saturate, and steps overshoot. Targets of
-    300,000 are out of reach for weights that change by a thousandth per step, or give gradients that make the
-    weights diverge.
+    300,000 are out of reach for weights that change by 0.001 per step, or give gradients that make the weights
+    diverge.
 
     ## Example
     ```python
@@ -61,9 +61,9 @@ class UnscaledInputs(Rule):
     ```
 
     ## Thresholds
-    All numbers are our choice. An input, or one column of a table (of at most 1000 columns), must have a root mean
-    square of at least 30. Standardised values have a root mean square of 1, MNIST's raw pixels one of 78. Targets
-    must also be at least 10 times the largest initial output.
+    We chose the numbers below. An input, or one column of a table (of at most 1000 columns), must have a root mean
+    square of at least 30. Standardised values have a root mean square of 1; MNIST's raw pixels have one of 78.
+    Targets must also be at least 10 times the largest initial output.
 
     Images count as scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and the
     batch is already between -1 and 1. A first layer that standardises counts as adapted to different numbers if,
@@ -76,17 +76,16 @@ class UnscaledInputs(Rule):
     same rows, standardised, predicts other rows.
 
     Harm, for inputs: the initial loss exceeds the threshold of `initial-loss-off`. Or the median loss in the
-    second half of the trial run is more than a tenth above that of the best constant prediction, and would not
-    reach it in another run of the same length, although the weights changed by at least a thousandth of their size
-    per step.
+    second half of the trial run is more than 10% above that of the best constant prediction, and would not reach
+    it in another run of the same length, although the weights changed by at least 0.1% of their size per step.
 
     Harm, for targets: in the trial run, the distance to the best constant prediction (the root of a squared error)
     shrank by less than half a percent. In an experiment with targets around 20 to 300,000, three MLPs, and Adam at
     0.001 and 0.01, the ten runs that started this slowly took from 263 to over 4000 steps just to learn the mean,
     half of them over 1400.
 
-    A run that did not learn is also reported if copies of it learn with standardised inputs, trained on its own
-    batches; see `not-learning`.
+    A run that did not learn is also reported if copies of it, trained on its own batches, learn with standardised
+    inputs; see `not-learning`.
 
     ## Known problems
     A model whose first layer scales its inputs works with raw numbers. It is not checked if that layer is a Keras

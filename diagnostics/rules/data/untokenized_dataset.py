@@ -64,7 +64,7 @@ class UntokenizedDataset(MessageRule):
     be reported by mistake.
 
     ## Sources
-    The Hugging Face course, chapter 8, "Debugging the training pipeline"; the documentation of
+    The Hugging Face course, chapter 8, "Debugging the training pipeline"; the documentation for
     `transformers.TrainingArguments` (`remove_unused_columns`).
     """
 

@@ -42,7 +42,7 @@ _NEWER = (
 
 
 class AsynchronousError(MessageRule):
-    """The traceback points at the synchronisation point, not at the call that failed.
+    """The traceback points to the synchronisation point, not to the call that failed.
 
     ## What it does
     Recognises the errors that a device reports asynchronously (device-side asserts, illegal memory accesses,
@@ -77,9 +77,9 @@ class AsynchronousError(MessageRule):
 
     ## Known problems
     Calls that launch work on the device are recognised in the source by their names: a function of yours that
-    computes only on the host may be listed as well. Work that was launched before the step, without a
-    synchronisation since, is not listed. The text of a traceback does not show the environment, so it is unknown
-    whether launches were blocking.
+    computes only on the host may be listed as well. Work that was launched before the step and not synchronised
+    since is not listed. The text of a traceback does not show the environment, so it is unknown whether launches
+    were blocking.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("Asynchronous execution"); NVIDIA, "CUDA C++ Programming Guide"

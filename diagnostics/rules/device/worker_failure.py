@@ -38,8 +38,8 @@ class WorkerFailure(MessageRule):
     The loader's message does not show why a worker died without an exception.
 
     ## Sources
-    PyTorch's "Multiprocessing best practices" and "Platform-specific behaviors" of `torch.utils.data`; Python's
-    "Programming guidelines" of `multiprocessing`.
+    PyTorch, "Multiprocessing best practices"; "Platform-specific behaviors" in its documentation for
+    `torch.utils.data`; "Programming guidelines" in Python's documentation for `multiprocessing`.
     """
 
     severity = "error"

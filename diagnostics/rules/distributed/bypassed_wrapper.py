@@ -47,7 +47,7 @@ class BypassedWrapper(Rule):
     losses.
 
     ## Sources
-    The documentation of `torch.nn.parallel.DistributedDataParallel`; "Distributed Data Parallel" in PyTorch's
+    The documentation for `torch.nn.parallel.DistributedDataParallel`; "Distributed Data Parallel" in PyTorch's
     notes.
     """
 

@@ -46,7 +46,7 @@ class CollectiveTimeout(MessageRule):
     The output of one rank does not show what the others did.
 
     ## Sources
-    The documentation of `torch.distributed.init_process_group` (timeout) and of `TORCH_DISTRIBUTED_DEBUG`.
+    The documentation for `torch.distributed.init_process_group` (timeout) and `TORCH_DISTRIBUTED_DEBUG`.
     """
 
     severity = "error"

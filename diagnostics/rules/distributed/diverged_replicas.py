@@ -85,9 +85,9 @@ class DivergedReplicas(Rule):
     ```
 
     ## Thresholds
-    Two ranks must differ in a value by more than a thousandth of the parameter's typical value. If nothing
-    averages the gradients, half of the parameters must also agree after the first step, within a fifth of that
-    value: models that start from different seeds differ on purpose.
+    Two ranks must differ in a value by more than 0.1% of the parameter's typical value. If nothing averages the
+    gradients, half of the parameters must also agree after the first step, within 20% of that value: models that
+    start from different seeds differ on purpose.
 
     ## Known problems
     Only ranks on the same host are compared. Models in FSDP are not compared, because each rank holds a different

@@ -12,7 +12,7 @@ from diagnostics.facts.crash.processes import LauncherTail
 
 
 class LauncherFailure(MessageRule):
-    """The text holds only the launcher's report; the failed process's traceback is elsewhere.
+    """The text contains only the launcher's report; the failed process's traceback is elsewhere.
 
     ## What it does
     Recognises the summaries of torchrun, srun, mpirun, accelerate and `torch.multiprocessing.spawn` in text
@@ -44,8 +44,8 @@ class LauncherFailure(MessageRule):
     The launcher reports the process that it saw exit first as the root cause; another may have failed earlier.
 
     ## Sources
-    PyTorch's "Error propagation" of Torch Distributed Elastic and the documentation of torchrun (`--log-dir`,
-    `--tee`).
+    The "Error Propagation" page of the Torch Distributed Elastic documentation, and the torchrun documentation
+    (`--log-dir`, `--tee`).
     """
 
     severity = "error"

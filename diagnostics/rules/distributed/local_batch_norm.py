@@ -44,7 +44,7 @@ class LocalBatchNorm(Rule):
     suggests.
 
     ## Sources
-    Wu and He, "Group Normalization" (2018), figure 1; the documentation of `torch.nn.SyncBatchNorm`.
+    Wu and He, "Group Normalization" (2018), figure 1; the documentation for `torch.nn.SyncBatchNorm`.
     """
 
     severity = "note"

@@ -15,7 +15,7 @@ class MismatchedCollective(MessageRule):
 
     ## What it does
     Under `diagnose run`, if no rank has moved for a long time, compares the `torch.distributed` calls that the
-    ranks wait in, and the lines that made them. In a pasted log, it recognises the message that
+    ranks are waiting in, and the lines that made them. In a pasted log, it recognises the message that
     `TORCH_DISTRIBUTED_DEBUG=DETAIL` prints.
 
     ## Why it is bad
@@ -46,7 +46,7 @@ class MismatchedCollective(MessageRule):
     on several hosts are compared only if their reports go to a folder that all hosts share.
 
     ## Sources
-    The documentation of `torch.distributed` ("Debugging", `TORCH_DISTRIBUTED_DEBUG`).
+    The documentation for `torch.distributed` ("Debugging", `TORCH_DISTRIBUTED_DEBUG`).
     """
 
     severity = "error"

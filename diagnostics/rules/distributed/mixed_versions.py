@@ -45,7 +45,7 @@ class MixedVersions(MessageRule):
     Different builds of one version (2.6.0+cu124 and 2.6.0+cu126) count as different.
 
     ## Sources
-    NCCL's "Troubleshooting" and its error about mismatched versions; the documentation of torchrun.
+    NCCL's "Troubleshooting" and its error about mismatched versions; the documentation for torchrun.
     """
 
     severity = "warning"

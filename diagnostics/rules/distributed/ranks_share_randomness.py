@@ -22,9 +22,9 @@ class RanksShareRandomness(Rule):
     the ranks are compared.
 
     ## Why it is bad
-    All ranks add the same noise, and crop and flip alike. Their gradients are averaged over the rows of all ranks
-    but over only one draw of the noise, so the noise has the variance of a single rank. Diffusion models suffer
-    most, because all ranks train at the same time steps.
+    All ranks add the same noise, and crop and flip in the same way. Their gradients are averaged over the rows of
+    all ranks but over only one draw of the noise, so the noise has the variance of a single rank. Diffusion models
+    suffer most, because all ranks train at the same time steps.
 
     ## Example
     ```python
@@ -47,7 +47,7 @@ class RanksShareRandomness(Rule):
     neither is dropout, which is drawn within the forward pass.
 
     ## Sources
-    github.com/facebookresearch/detr/issues/297 (why the seed is shifted by the rank); the documentation of
+    github.com/facebookresearch/detr/issues/297 (why the seed is shifted by the rank); the documentation for
     `accelerate.utils.set_seed` (device_specific).
     """
 

@@ -49,7 +49,7 @@ class RanksShareRows(Rule):
     part of the model, do not use DistributedDataParallel over all ranks.
 
     ## Sources
-    The documentation of `torch.utils.data.distributed.DistributedSampler`.
+    The documentation for `torch.utils.data.distributed.DistributedSampler`.
     """
 
     severity = "warning"

@@ -20,8 +20,8 @@ class RanksShuffleApart(Rule):
 
     ## Why it is bad
     The ranks' shares are disjoint only if all ranks split the same order. With different seeds, some rows are
-    drawn twice in an epoch, and others not at all. With different splits, the rows that one rank holds out are
-    trained on by another: the model has seen its evaluation rows, and the score is too good.
+    drawn twice in an epoch, and others not at all. With different splits, one rank trains on the rows that another
+    holds out: the model has seen its evaluation rows, and the score is too high.
 
     ## Example
     ```python
@@ -44,7 +44,7 @@ class RanksShuffleApart(Rule):
     Splits other than a `Subset`, such as `Dataset.train_test_split` without a seed, are not compared.
 
     ## Sources
-    The documentation of `DistributedSampler` (seed: "identical across all processes");
+    The documentation for `DistributedSampler` (seed: "identical across all processes");
     github.com/Lightning-AI/pytorch-lightning/issues/7728, github.com/huggingface/accelerate/issues/2393.
     """
 

@@ -45,7 +45,7 @@ class RepeatedShuffle(Rule):
     to stay the same.
 
     ## Sources
-    The documentation of `torch.utils.data.distributed.DistributedSampler` (warning about `set_epoch`).
+    The documentation for `torch.utils.data.distributed.DistributedSampler` (warning about `set_epoch`).
     """
 
     severity = "warning"

@@ -45,7 +45,7 @@ class StalledRank(Rule):
     another program. If C code holds Python's global lock (GIL), this library cannot check anything either.
 
     ## Sources
-    The documentation of Python's `faulthandler` and of `torch.distributed.init_process_group` (timeout).
+    The documentation for Python's `faulthandler` and `torch.distributed.init_process_group` (timeout).
     """
 
     severity = "warning"

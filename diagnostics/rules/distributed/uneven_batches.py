@@ -45,15 +45,15 @@ class UnevenBatches(Rule):
     ```
 
     ## Thresholds
-    None: a difference of one batch is enough. It is found only with the hang or the failure that follows.
+    None: a difference of one batch is enough. It is noticed only when the ranks hang or fail.
 
     ## Known problems
     Within `model.join()`, ranks may have different numbers of batches, and nothing is reported. Batches that do
     not come from a DataLoader are compared only by their backward passes, after a rank has exited.
 
     ## Sources
-    The documentation of `torch.nn.parallel.DistributedDataParallel.join`; PyTorch's tutorial "Distributed Training
-    with Uneven Inputs Using the Join Context Manager".
+    The documentation for `torch.nn.parallel.DistributedDataParallel.join`; PyTorch's tutorial "Distributed
+    Training with Uneven Inputs Using the Join Context Manager".
     """
 
     severity = "error"

@@ -58,13 +58,11 @@ class UnreachableRank(MessageRule):
     (`--limit`), and 120 s to import PyTorch.
 
     ## Known problems
-    The output of one rank shows that a connection failed, but rarely why the other side closed it.
-    `diagnose network` connects over TCP and IPv4. A fault that shows only with large messages or after hours is
-    missed.
+    The output of one rank shows that a connection failed, but rarely why the other side closed it. `diagnose
+    network` connects over TCP and IPv4. A fault that shows up only with large messages or after hours is missed.
 
     ## Sources
-    The documentation of `torch.distributed`, of torchrun, and NCCL's "Environment Variables" and
-    "Troubleshooting".
+    The documentation for `torch.distributed` and torchrun; NCCL, "Environment Variables" and "Troubleshooting".
     """
 
     severity = "error"

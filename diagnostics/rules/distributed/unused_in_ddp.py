@@ -43,7 +43,7 @@ class UnusedInDdp(Rule):
     Without `TORCH_DISTRIBUTED_DEBUG=DETAIL`, the message gives the indices of the parameters, not their names.
 
     ## Sources
-    The documentation of `torch.nn.parallel.DistributedDataParallel` (`find_unused_parameters`).
+    The documentation for `torch.nn.parallel.DistributedDataParallel` (`find_unused_parameters`).
     """
 
     name = "unused-in-ddp"

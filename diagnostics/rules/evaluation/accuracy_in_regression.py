@@ -21,7 +21,7 @@ class AccuracyInRegression(Rule):
 
     ## Why it is bad
     Accuracy counts the rows whose prediction equals the target. For a single output, Keras first rounds the
-    prediction to 0 or 1, so only targets that are exactly 0 or 1 can ever count. The number stays near 0 for even
+    prediction to 0 or 1, so only targets that are exactly 0 or 1 can ever count. The number stays near 0 even for
     the best model and does not change from epoch to epoch. Early stopping that monitors it, or a checkpoint of the
     best epoch, picks an arbitrary epoch.
 
@@ -44,7 +44,7 @@ class AccuracyInRegression(Rule):
     several outputs, such as autoencoders, are not checked either.
 
     ## Sources
-    Keras' documentation of `compile` ("accuracy" is converted to one of three classification metrics).
+    Keras' documentation for `compile` ("accuracy" is converted to one of three classification metrics).
     """
 
     severity = "warning"

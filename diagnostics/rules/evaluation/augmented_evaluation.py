@@ -49,7 +49,7 @@ class AugmentedEvaluation(Rule):
       neither condition.
 
     The finding is a warning if the training rows come from the same underlying dataset. Otherwise it is a note,
-    because the draws may be intended, such as points sampled from a cloud. The thresholds are our choice.
+    because the draws may be intended, such as points sampled from a point cloud. We chose these thresholds.
 
     ## Known problems
     Covers only PyTorch's `DataLoader` without shuffling, and does not compare token ids. An augmentation that

@@ -61,7 +61,7 @@ class ConstantPredictions(Rule):
     them; the finding is then a warning. Without labels, two evaluations are needed and the finding is a note,
     because their examples may all be of one class on purpose.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     Only outputs of shape (examples, classes) are covered, and only if the loss treats them as logits.

@@ -78,7 +78,7 @@ class EvaluationAtChance(Rule):
     ## Why it is bad
     A model that merely overfits is still better than chance. At chance, the evaluation measures something other
     than what was trained: labels in a different order from their rows, classes numbered differently, or inputs
-    prepared differently. Or the rows were sorted by class when they were split, so the evaluation holds classes
+    prepared differently. Or the rows were sorted by class when they were split, so the evaluation contains classes
     that training never saw. Or there was nothing to learn beyond the examples themselves.
 
     ## Example
@@ -105,7 +105,7 @@ class EvaluationAtChance(Rule):
     - renumbering the classes (three or more) makes at least 60% of the predictions right, and with the current
       numbering at most 70% as many are right (this also applies above chance),
     - at least half of the evaluation's labels are classes that no inspected training example has, although at most
-      a tenth would be missing by chance, or
+      10% would be missing by chance, or
     - the inputs look alike, and a fit to half of the training rows leaves at most 70% of the constant prediction's
       error on the other half.
 
@@ -119,7 +119,7 @@ class EvaluationAtChance(Rule):
     training and in evaluation, as batch norm does in its first epochs. It is a warning if, with three or more
     classes, the number of correct predictions is five standard errors below chance.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     Random labels that are memorised on purpose, and evaluations on another task or on adversarial examples, are

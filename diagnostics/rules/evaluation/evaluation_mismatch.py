@@ -112,23 +112,25 @@ class EvaluationMismatch(Rule):
     Apart from mean and scale, the distributions must agree, unless the scales differ by a factor of 20, or one
     side is standardised and the other is 10 times wider or narrower or 10 standard deviations away. All evaluation
     batches must differ from the training batches and agree with each other. If some resemble the training batches
-    (because training rows are evaluated as well), only ranges, levels and a factor of 20 count.
+    (because training rows are evaluated as well), a difference counts only if the range or the byte levels differ,
+    or if the scales differ by a factor of 20.
 
     Channels count as reordered if two of them differ by 10 standard errors from the training channels at the same
     positions, while in the other order all of them agree to within 4 standard errors in mean and mean deviation.
     The scales of targets must differ by a factor of 5, or of 3 if only one side is standardised, while the inputs
     look alike. If the inputs are unknown or the rows are a series, the factor is 20.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
-    Evaluation rows from another domain are reported too if they differ as much. Time series drift, so if each row
-    resembles the previous one, only ranges, levels and a factor of 20 count. Small differences, such as slightly
-    different normalisation constants, go unnoticed. So do swapped channels with the same distribution, passes
-    before the first step, and passes with gradients.
+    Evaluation rows from another domain are also reported if they differ this much. Time series drift, so if each
+    row resembles the previous one, a difference is reported only if the range or the byte levels differ, or if the
+    scales differ by a factor of 20. Small differences, such as slightly different normalisation constants, go
+    unnoticed. So do swapped channels with the same distribution, passes before the first step, and passes with
+    gradients.
 
     ## Sources
-    The documentation of `torchvision.transforms.Normalize` and of `sklearn.preprocessing.StandardScaler`;
+    The documentation for `torchvision.transforms.Normalize` and `sklearn.preprocessing.StandardScaler`;
     scikit-learn's "Common pitfalls and recommended practices" (inconsistent preprocessing); public reports of
     networks trained on RGB and tested on the output of `cv2.imread`, which is BGR.
     """

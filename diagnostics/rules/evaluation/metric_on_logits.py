@@ -84,9 +84,10 @@ class MetricOnLogits(MessageRule):
     ```
 
     ## Thresholds
-    None: a metric that is 1 (or 100, in percent) for the true classes must be the same for their logits. The
-    mistake must reproduce a reported number to its last digit, from logits on both sides of 0.5 and at most 0.2
-    from it, and the number must differ from the right one by 0.01.
+    None: a metric that gives 1 (or 100, in percent) for the true labels must give the same for logits that encode
+    those labels. If Keras or a `Trainer` reports a number, the mistake must reproduce it to the last digit, from
+    logits on both sides of 0.5 and within 0.2 of it, and the reported number must differ from the correct one by
+    0.01.
 
     ## Known problems
     A metric that fails on class labels as well is not checked. Metrics for which lower is better are not compared.
@@ -97,7 +98,7 @@ class MetricOnLogits(MessageRule):
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" ("Evaluating the model"); scikit-learn's
-    documentation of `sklearn.metrics.accuracy_score`.
+    documentation for `sklearn.metrics.accuracy_score`.
     """
 
     severity = "error"

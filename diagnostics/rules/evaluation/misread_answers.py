@@ -62,8 +62,8 @@ class MisreadAnswers(Rule):
     ## Why it is bad
     The model may be good, but the error merely reflects the difference between two units: the predictions were
     inverted with the inputs' scaler, or not inverted at all, or their logarithm was not undone. With two columns
-    of scores, the first one belongs to class 0. It ranks the rows backwards, so a model with an area under the ROC
-    curve of 0.95 gets 0.05.
+    of scores, the first one belongs to class 0. That column ranks the rows backwards, so a model with an area
+    under the ROC curve of 0.95 gets 0.05.
 
     ## Example
     ```python
@@ -86,7 +86,7 @@ class MisreadAnswers(Rule):
     one half, if the scores are the first of two columns of predictions. If their origin is unknown, the finding is
     a note, and the area must be below 0.1.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     Metrics computed by hand or by another library are missed, and so are predictions in a table. Scores that were
@@ -94,7 +94,7 @@ class MisreadAnswers(Rule):
     prediction is reported as a note.
 
     ## Sources
-    scikit-learn's documentation of `roc_auc_score` ("the probability of the class with the greater label") and of
+    scikit-learn's documentation for `roc_auc_score` ("the probability of the class with the greater label") and
     `TransformedTargetRegressor`; public questions about enormous errors after `inverse_transform`.
     """
 

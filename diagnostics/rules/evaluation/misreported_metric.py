@@ -58,7 +58,7 @@ EMPTY: Final[Fix] = "all_predictions, all_targets = [], []  # at the start of ea
 
 
 class MisreportedMetric(Rule):
-    """A reported metric is not what it is called.
+    """A reported metric is not what its name says.
 
     ## What it does
     Keeps the predictions and targets of evaluations, computes accuracy, F1, precision, recall, IoU, R², errors and
@@ -101,10 +101,10 @@ class MisreportedMetric(Rule):
     explains, is a note.
 
     For calls per batch, there must be at least 3 batches in one evaluation, and the mean over them must differ as
-    much. For lists that grow, each call must have the rows of the call before, and the same targets once more. For
-    swapped arguments, the second one must stay the same from step to step while the first one changes.
+    much. For lists that grow, each call must contain the rows of the previous call, plus the same targets once
+    more. For swapped arguments, the second one must stay the same from step to step while the first one changes.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     Printed numbers are not read. In Keras, only the last evaluation is checked, and only if the model and its loss

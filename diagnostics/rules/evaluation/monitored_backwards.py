@@ -48,21 +48,21 @@ class MonitoredBackwards(Rule):
     ```
 
     ## Thresholds
-    A `min_delta` is too large if it is at least a tenth of the first value, no epoch ever counted as progress, and
+    A `min_delta` is too large if it is at least 10% of the first value, no epoch ever counted as progress, and
     each was better than the previous one by at least 1% (our choice). For the direction, only well-known names are
     checked: those that end in `loss` or `error`, a few regression metrics, and accuracy, AUC, precision, recall
     and the like. For a comparison in the source, the name of the best result so far must contain `best`, or `min`
     for a loss and `max` for an accuracy, and the finding is a note. It is a warning if the value is computed by a
-    loss function and the branch saves the weights or resets a counter. An argument that a caller fills with
-    another kind of number is not checked.
+    loss function and the branch saves the weights or resets a counter. An argument is not checked if a caller
+    passes another kind of number.
 
     ## Known problems
     A custom metric is not checked, whatever its direction. A script that looks for the worst epoch on purpose is
     reported.
 
     ## Sources
-    Keras' documentation of `EarlyStopping` ("mode"); the documentation of `transformers.TrainingArguments`
-    ("greater_is_better") and of Lightning's `ModelCheckpoint` ("mode").
+    Keras' documentation for `EarlyStopping` ("mode"); the documentation for `transformers.TrainingArguments`
+    ("greater_is_better") and Lightning's `ModelCheckpoint` ("mode").
     """
 
     severity = "warning"

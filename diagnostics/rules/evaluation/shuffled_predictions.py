@@ -45,8 +45,8 @@ class ShuffledPredictions(Rule):
     function from the one that made them, are missed. So are notebook cells, and passes with `as_numpy_iterator()`.
 
     ## Sources
-    TensorFlow's documentation of `tf.data.Dataset.shuffle` (`reshuffle_each_iteration` is True by default); public
-    questions about confusion matrices that disagree with `model.evaluate`.
+    TensorFlow's documentation for `tf.data.Dataset.shuffle` (`reshuffle_each_iteration` is True by default);
+    public questions about confusion matrices that disagree with `model.evaluate`.
     """
 
     severity = "warning"

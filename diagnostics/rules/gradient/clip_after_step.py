@@ -48,7 +48,7 @@ class ClipAfterStep(Rule):
     imported it by name beforehand.
 
     ## Sources
-    PyTorch's documentation of `torch.nn.utils.clip_grad_norm_` ("Gradients are modified in-place") and its
+    PyTorch's documentation for `torch.nn.utils.clip_grad_norm_` ("Gradients are modified in-place") and its
     examples of gradient clipping in "Automatic Mixed Precision examples".
     """
 

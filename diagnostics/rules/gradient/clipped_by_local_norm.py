@@ -45,7 +45,7 @@ class ClippedByLocalNorm(Rule):
     itself. A norm that a script computes by hand from local tensors is missed.
 
     ## Sources
-    The documentation of `FullyShardedDataParallel.clip_grad_norm_`; github.com/pytorch/pytorch/issues/72548.
+    The documentation for `FullyShardedDataParallel.clip_grad_norm_`; github.com/pytorch/pytorch/issues/72548.
     """
 
     severity = "warning"

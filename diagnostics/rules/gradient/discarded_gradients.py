@@ -53,12 +53,12 @@ class DiscardedGradients(Rule):
 
     ## Known problems
     A loop with several optimizers is not checked, because the passes of one may leave gradients for another.
-    Neither is a script that reads `.grad` itself, because it may have kept what was cleared. Passes on the same
-    examples, such as those of an adversarial attack or a sharpness-aware optimizer, do not count.
+    Neither is a script that reads `.grad` itself, because it may have kept the gradients that were cleared. Passes
+    on the same examples, such as those of an adversarial attack or a sharpness-aware optimizer, do not count.
 
     ## Sources
     Public issues about training scripts whose gradient accumulation did nothing, for example with `zero_grad` in
-    the inner loop; the documentation of Accelerate, "Performing gradient accumulation".
+    the inner loop; the Accelerate documentation, "Performing gradient accumulation".
     """
 
     severity = "warning"

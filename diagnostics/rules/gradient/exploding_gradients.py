@@ -56,12 +56,12 @@ class ExplodingGradients(Rule):
       at least half of its improvement, and is above the loss of the step itself, which is computed before the
       update; otherwise the data has changed.
 
-    The thresholds are our choice: spikes during warm-up reach 10 to 100 times the norms before them, and recover.
+    We chose these thresholds: spikes during warm-up reach 10 to 100 times the norms before them, and recover.
 
     ## Known problems
     The norms are those at the optimizer step, so clipped gradients do not explode. If gradients are never zeroed,
     they grow for that reason, and only `gradients-not-zeroed` reports it. Before training, the gradient of a
-    single batch cannot be judged as too large: a loss summed over the batch can make it arbitrarily large.
+    single batch cannot be called too large: a loss summed over the batch can make it arbitrarily large.
 
     ## Sources
     Razvan Pascanu et al., "On the difficulty of training recurrent neural networks" (2013), which proposes

@@ -41,16 +41,17 @@ class GradientsNotZeroed(Rule):
     ```
 
     ## Thresholds
-    At least 4 steps must have been checked, 90% of them without zeroed gradients. Both limits are our choice.
-    Several backward passes for one step are gradient accumulation and are not reported: only gradients left over
-    from a completed step count.
+    At least 4 steps must have been checked, 90% of them without zeroed gradients. We chose both limits. Several
+    backward passes for one step are gradient accumulation and are not reported: only gradients left over from a
+    completed step count.
 
     ## Known problems
     A loop that scales gradients down instead of zeroing them, as a form of momentum, is reported. With several
     optimizers, only the parameters of the one that steps first are checked.
 
     ## Sources
-    PyTorch's documentation of `torch.optim.Optimizer.zero_grad` and its recipe "Zeroing out gradients in PyTorch".
+    PyTorch's documentation for `torch.optim.Optimizer.zero_grad` and its recipe "Zeroing out gradients in
+    PyTorch".
     """
 
     severity = "error"

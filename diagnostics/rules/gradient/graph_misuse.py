@@ -88,7 +88,7 @@ class GraphMisuse(MessageRule):
     `torch.autograd.set_detect_anomaly(True)` shows the line of the forward pass.
 
     ## Sources
-    PyTorch's notes "Autograd mechanics" ("In-place correctness checks") and the documentation of
+    PyTorch's notes, "Autograd mechanics" ("In-place correctness checks"); its documentation for
     `torch.Tensor.backward`.
     """
 

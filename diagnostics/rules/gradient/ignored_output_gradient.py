@@ -43,7 +43,7 @@ class IgnoredOutputGradient(Rule):
 
     ## Thresholds
     The output has more than one number, and the code reads what the forward pass saved, but none of the gradients.
-    A backward() that calls `zeros` or `zeros_like` stops the gradient on purpose and is not reported.
+    A backward() that calls `zeros` or `zeros_like` stops the gradient on purpose, and is not reported.
 
     ## Known problems
     Direct feedback alignment leaves out the gradient on purpose. A backward() that reads it but computes something

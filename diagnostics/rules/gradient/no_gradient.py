@@ -69,17 +69,17 @@ class NoGradient(MessageRule):
 
     ## Thresholds
     Before training, none: if the loss depends on even one trainable parameter, nothing is reported. In a watched
-    run, there must be at least 3 steps, nine in ten of them without a gradient for the reported reason. For sample
-    weights, there must be at least 8 batches, nine in ten of them with a total weight of 0: even if few examples
-    have a label, a batch of 32 without any is rare.
+    run, there must be at least 3 steps, 90% of them without a gradient for the reported reason. For sample
+    weights, there must be at least 8 batches, 90% of them with a total weight of 0: even if few examples have a
+    label, a batch of 32 without any is rare.
 
     ## Known problems
     A frozen model with a loss that has trainable parameters of its own is reported, because only the model's
     parameters are checked. A traceback does not show where the graph is broken.
 
     ## Sources
-    PyTorch's notes "Autograd mechanics" ("Locally disabling gradient computation"); Andrej Karpathy, "A Recipe for
-    Training Neural Networks" (2019), "use backprop to chart dependencies".
+    PyTorch's notes, "Autograd mechanics" ("Locally disabling gradient computation"); Andrej Karpathy, "A Recipe
+    for Training Neural Networks" (2019), "use backprop to chart dependencies".
     """
 
     severity = "error"

@@ -45,7 +45,7 @@ class NonFiniteGradients(MessageRule):
     output, not with the gradient of the loss.
 
     ## Sources
-    PyTorch's notes "Autograd mechanics" (gradients for non-differentiable functions);
+    PyTorch's notes, "Autograd mechanics" (gradients for non-differentiable functions);
     `torch.autograd.detect_anomaly`, which finds the operation at several times the cost of a step.
     """
 

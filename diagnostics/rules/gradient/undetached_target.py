@@ -50,9 +50,9 @@ class UndetachedTarget(Rule):
     is not reported: its gradients reach no optimizer.
 
     ## Sources
-    Mnih et al., "Human-level control through deep reinforcement learning" (2015), methods: the target is held
-    fixed; Baird, "Residual Algorithms" (1995); datawhalechina/easy-rl, pull request 117, on a target network that
-    was the trained network itself.
+    Mnih et al., "Human-level control through deep reinforcement learning" (2015), "Methods", where the target is
+    held fixed; Baird, "Residual Algorithms" (1995); datawhalechina/easy-rl, pull request 117, on a target network
+    that was the trained network itself.
     """
 
     severity = "warning"

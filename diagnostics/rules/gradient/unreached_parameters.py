@@ -72,9 +72,9 @@ class UnreachedParameters(Rule):
     ## Thresholds
     Before training, the finding is a warning if the parameters without a gradient are at least 1% of the trainable
     scalars; otherwise it is a note. A watched run needs at least 50 steps with a gradient and 3 in which weights
-    were compared; the finding is a warning if these layers are at least a tenth of the optimizer's, and otherwise
-    a note. The thresholds are our choice: the pooler of BERT-base, which many healthy models do not use, is 0.5%
-    of the scalars and 1 of 76 layers.
+    were compared; the finding is a warning if these layers are at least 10% of those in the optimizer, and
+    otherwise a note. We chose these thresholds: the pooler of BERT-base, which many healthy models do not use, is
+    0.5% of the scalars and 1 of 76 layers.
 
     It is also a note if all of the parameters belong to the `pooler` of a model within the model, whatever its
     size. Layers that are not part of any model are reported as a note if their outputs have the shape of a model
@@ -88,7 +88,7 @@ class UnreachedParameters(Rule):
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies";
-    PyTorch's documentation of `DistributedDataParallel` (`find_unused_parameters`).
+    PyTorch's documentation for `DistributedDataParallel` (`find_unused_parameters`).
     """
 
     severity = "warning"

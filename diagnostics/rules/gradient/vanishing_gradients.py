@@ -58,16 +58,16 @@ class VanishingGradients(Rule):
     Through time: the gradient at the first positions is at most 1e-5 of that at the end of the sequence (median
     over the second half of at least 4 sampled steps). In a test with 40 positions, the first of which determines
     the class, this ratio was at most 5e-8 for an `nn.RNN`, which learned nothing in 600 steps; an LSTM with an
-    open forget gate needed fewer than 200. The median loss of the last quarter of the run must be above nine
-    tenths of the first quarter's: a model that needs only the end of a sequence has such gradients as well, but it
-    learns. No gradient may be 100 times the median, because such a step may have raised the loss.
+    open forget gate needed fewer than 200. The median loss of the last quarter of the run must be above 90% of the
+    first quarter's: a model that needs only the end of a sequence has such gradients as well, but it learns. No
+    gradient may be 100 times the median, because such a step may have raised the loss.
 
     Through layers: the ratio must be at most 1e-5 over at least 6 layers and 20 steps, the rank correlation
     between depth and gradient at least 0.8, and the updates in the first third at most 1e-5 of the weight norm,
     1000 times smaller than in the last third. Plain networks of 10 sigmoid layers reach 1e-7 or less; residual
     networks, transformers and networks with batch norm stay above 1e-2.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     Adam divides by the gradient's own magnitude, so it updates even layers with a vanishing gradient; in that case

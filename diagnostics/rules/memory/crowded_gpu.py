@@ -44,8 +44,8 @@ class CrowdedGpu(MessageRule):
     ```
 
     ## Thresholds
-    After a crash, other processes hold more than half of the GPU. In `diagnose gpu`, less than a tenth is free,
-    and there are two or more processes.
+    After a crash, other processes hold more than half of the GPU. In `diagnose gpu`, less than 10% is free, and
+    there are two or more processes.
 
     ## Known problems
     For a process in another container or owned by another user, only its number may be known. Several processes

@@ -62,19 +62,19 @@ class GrowingMemory(Rule):
     steps, with at least 16 readings, and steadily to the end: in each third at least half as fast as overall. The
     memory of a process grows for many reasons, such as cached data, so the finding is only a note.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     Tensors in an object's attributes, in a closure or on the host are missed, and so is memory that grows inside a
     library. All batches are assumed to be as large as the smaller of the first and the last. Losses collected on
     purpose, to be summed before one `backward()`, are reported: they do hold this memory, and calling `backward()`
-    on each gives the same gradient without it. In a watched run, a graph is alive if any tensor computed in it is,
-    whatever references it. After `backward()` it holds only its nodes, a few hundred bytes each, so it may take a
-    long time before a list of losses matters.
+    on each gives the same gradient without it. In a watched run, a graph counts as alive if any tensor computed in
+    it is still alive, whatever references that tensor. After `backward()` it holds only its nodes, a few hundred
+    bytes each, so it may take a long time before a list of losses matters.
 
     ## Sources
     PyTorch's "Frequently Asked Questions" ("My model reports 'cuda runtime error(2): out of memory'": "Don't
-    accumulate history across your training loop"); its notes "Autograd mechanics" ("Saved tensors").
+    accumulate history across your training loop"); its notes, "Autograd mechanics" ("Saved tensors").
     """
 
     severity = "warning"

@@ -82,7 +82,7 @@ class OutOfMemory(MessageRule):
     """An allocation failed because memory ran out.
 
     ## What it does
-    Recognises four forms: PyTorch's message about a GPU, a failed allocation on the host, a message of
+    Recognises four forms: PyTorch's message about a GPU, a failed allocation on the host, a message from
     TensorFlow's allocator, and a process that the operating system killed. Reports the size of the request and the
     free memory. From a live exception, it also adds up the memory that the model needs before any batch: weights,
     one gradient for each trainable weight, and the optimizer's state. `diagnostics.largest_batch` searches for the
@@ -115,12 +115,12 @@ class OutOfMemory(MessageRule):
 
     ## Thresholds
     The model itself is the cause if weights, gradients and optimizer state need 90% of the memory: the rest is too
-    little for a useful batch. Adam and its variants store two numbers per weight, SGD with momentum one.
+    little for a useful batch. Adam and its variants store two numbers per weight; SGD with momentum stores one.
 
     ## Known problems
     The sum does not include a second copy of the weights in half-precision training, or the workspaces of cuDNN
-    and cuBLAS. For a model on several GPUs, it covers all of them. Signal 9 does not always mean a lack of memory;
-    the system's log shows the reason.
+    and cuBLAS. For a model on several GPUs, it covers all of them. Signal 9 does not always mean that memory ran
+    out; the system log shows the reason.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("Memory management"); Samyam Rajbhandari and others, "ZeRO: Memory

@@ -72,11 +72,11 @@ class DeadUnits(Rule):
     ```
 
     ## Thresholds
-    Nine tenths of at least 32 units must be dead, on at least 8 examples. All three limits are our choice. We
-    measured untrained PyTorch models with 10 to 200 seeds each, batches of 8, 16 and 32, normal and uniform
-    inputs, and images of digits, raw and standardised:
+    At least 90% of 32 or more units must be dead, on at least 8 examples. We chose all three limits. We measured
+    untrained PyTorch models with 10 to 200 seeds each, batches of 8, 16 and 32, normal and uniform inputs, and
+    images of digits, raw and standardised:
 
-    | model | dead units of a layer, at most |
+    | model | dead units in a layer, at most |
     |---|---|
     | MLP, 6 or 20 layers of 32, PyTorch's own initialisation | 78% |
     | MLP, 8 layers of 128, PyTorch's own initialisation | 58% |
@@ -94,7 +94,7 @@ class DeadUnits(Rule):
 
     In a watched run, the finding is only a note if the loss falls, or if the units died during the run and a
     simple fit learns nothing from the targets. A layer of any size counts if all of its units were zero in at
-    least the last 3 sampled batches, with at least 64 examples in total: such a layer passes on nothing. A class
+    least the last 3 sampled batches, with at least 64 examples in total: such a layer passes nothing on. A class
     behind a ReLU must have at least 20 examples in the second half of the run and be predicted for none of them.
 
     ## Known problems
@@ -104,8 +104,8 @@ class DeadUnits(Rule):
 
     ## Sources
     Lu Lu et al., "Dying ReLU and Initialization: Theory and Numerical Examples" (2019); Kaiming He et al.,
-    "Delving Deep into Rectifiers" (2015); on trained transformers Zonglin Li et al., "The Lazy Neuron Phenomenon"
-    (2022).
+    "Delving Deep into Rectifiers" (2015); Zonglin Li et al., "The Lazy Neuron Phenomenon" (2022), on trained
+    transformers.
     """
 
     severity = "warning"

@@ -66,8 +66,8 @@ class DtypeMismatch(MessageRule):
     Older versions of PyTorch report only one dtype, or none.
 
     ## Sources
-    The documentation of `torch.nn.functional.cross_entropy` (target: class indices, int64),
-    `torch.nn.BCEWithLogitsLoss` and "Automatic mixed precision package".
+    The documentation for `torch.nn.functional.cross_entropy` (target: class indices, int64) and
+    `torch.nn.BCEWithLogitsLoss`; PyTorch, "Automatic mixed precision package".
     """
 
     severity = "error"

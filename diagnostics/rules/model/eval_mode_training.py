@@ -65,7 +65,7 @@ class EvalModeTraining(MessageRule):
     norm, is a legitimate choice; a watched run that does so is reported.
 
     ## Sources
-    PyTorch's documentation of `torch.nn.Module.eval`; Hugging Face's documentation of
+    PyTorch's documentation for `torch.nn.Module.eval`; Hugging Face's documentation for
     `PreTrainedModel.from_pretrained` ("the model is set in evaluation mode by default").
     """
 

@@ -45,8 +45,8 @@ class ExamplesMixed(Rule):
     """The prediction for one example depends on the other examples in its batch.
 
     ## What it does
-    Runs a copy of the model in evaluation mode on a few examples of one batch, replaces all of them but one, and
-    compares the prediction for that one. If it changes, the rule looks for the operation that works along the
+    Runs a copy of the model in evaluation mode on a few examples of one batch, replaces all but one of them, and
+    compares the predictions for that one. If it changes, the rule looks for the operation that works along the
     batch axis: a softmax over it, a `view` that moves numbers from one example to another, an LSTM or an attention
     layer that treats the batch as time. Then it runs the same examples in reverse order. If predictions depend
     only on the position in the batch, position indices are counted along the batch axis.
@@ -75,11 +75,11 @@ class ExamplesMixed(Rule):
 
     ## Known problems
     Models that compare examples on purpose (attention between rows, minibatch statistics in a discriminator,
-    experts with a capacity) also change their predictions, which is why they are reported as a note. Models whose
-    rows are nodes of a graph, or whose first axis may count positions, are not checked.
+    experts with limited capacity) also change their predictions, which is why they are reported as a note. Models
+    whose rows are nodes of a graph, or whose first axis may count positions, are not checked.
 
     ## Sources
-    The documentation of `torch.nn.LSTM` (`batch_first`) and of `torch.nn.Softmax` (`dim`); Andrej Karpathy, "A
+    The documentation for `torch.nn.LSTM` (`batch_first`) and `torch.nn.Softmax` (`dim`); Andrej Karpathy, "A
     Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies".
     """
 

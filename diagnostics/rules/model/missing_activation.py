@@ -44,11 +44,12 @@ class MissingActivation(Rule):
     ```
 
     ## Thresholds
-    At five points along the line, predictions must deviate by less than 1/1000 of the distance between the two
-    examples. There must be at least two layers, none of them narrower than both the input and the output, because
-    a bottleneck is a deliberate factorisation. The finding is a warning if a radial fit to some training rows
-    proves that there is more to learn: it predicts other rows, and under a squared error, the run ends at twice
-    the fit's error or more. Otherwise it is a note. The numbers are our choice.
+    At five points along the line, the predictions may deviate from proportionality by less than 1/1000 of the
+    distance between the predictions for the two examples. There must be at least two layers, none of them narrower
+    than both the input and the output, because a bottleneck is a deliberate factorisation. The finding is a
+    warning if a radial fit to some training rows proves that there is more to learn: it predicts other rows, and
+    with a squared error, the run ends at twice the fit's error or more. Otherwise it is a note. We chose these
+    numbers.
 
     ## Known problems
     Networks that are intentionally deep and linear, as in studies of their training, are reported as a note. Only

@@ -48,17 +48,17 @@ class PaddingAttended(Rule):
     ```
 
     ## Thresholds
-    At least four rows must have padding; up to six are used, those with the most. With padding, replacing all
-    words but the first changes the prediction less than a fiftieth as much as without it. A mean over all
-    positions still depends on the words, so it is not reported; neither is a model that has learned to carry the
-    words across the padding.
+    At least four rows must have padding; the rule uses up to six, those with the most padding. With padding,
+    replacing all words but the first changes the prediction less than 2% as much as it does without padding. A
+    mean over all positions still depends on the words, so it is not reported; neither is a model that has learned
+    to carry the words across the padding.
 
     ## Known problems
     The model must give one prediction per row. Padding at the start is not checked: the words come last, so they
     are remembered.
 
     ## Sources
-    The documentation of `torch.nn.MultiheadAttention` (`key_padding_mask`: True is ignored) and of
+    The documentation for `torch.nn.MultiheadAttention` (`key_padding_mask`: True is ignored) and
     `torch.nn.utils.rnn.pack_padded_sequence`; public questions about the last output of a padded batch.
     """
 

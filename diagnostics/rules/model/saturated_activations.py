@@ -23,8 +23,8 @@ class SaturatedActivations(Rule):
 
     ## What it does
     Checks the output of each hidden layer that ends in tanh, sigmoid or one of their hard variants, for one batch.
-    A unit counts as saturated if it is within 1% of the function's range from a bound, for at least 95% of the
-    examples and positions. In a watched run, it must be saturated in the last 3 sampled batches.
+    A unit counts as saturated if its distance from a bound is at most 1% of the function's range, for at least 95%
+    of the examples and positions. In a watched run, it must be saturated in the last 3 sampled batches.
 
     ## Why it is bad
     Near its bounds such a function is flat: its derivative is a few hundredths of its value at the centre, or
@@ -44,11 +44,11 @@ class SaturatedActivations(Rule):
     ```
 
     ## Thresholds
-    More than half of at least 16 units must be saturated, on at least 8 examples. All three limits are our choice.
-    We measured untrained PyTorch models with 8 to 60 seeds each, batches of 8 and 16, normal and uniform inputs,
-    and images of digits:
+    More than half of at least 16 units must be saturated, on at least 8 examples. We chose all three limits. We
+    measured untrained PyTorch models with 8 to 60 seeds each, batches of 8 and 16, normal and uniform inputs, and
+    images of digits:
 
-    | model | saturated units of a layer, at most |
+    | model | saturated units in a layer, at most |
     |---|---|
     | tanh or sigmoid, 2 or 4 layers of 16 or 64, PyTorch's own, Glorot or He initialisation | 2% |
     | hard tanh or hard sigmoid, 2 or 4 layers of 16 or 64 | 19% |
@@ -62,9 +62,9 @@ class SaturatedActivations(Rule):
 
     ## Known problems
     A last layer for probabilities or pixels may saturate, so a final layer as wide as the prediction is left out.
-    Gates that have learned to stay open or closed look the same; layers of fewer than 16 units, as gates often
-    are, are not covered. Neither are functions inside an LSTM or GRU, or those that are not modules, such as
-    `torch.tanh`. Binary codes are reported.
+    Gates that have learned to stay open or closed look the same. Layers of fewer than 16 units are not covered,
+    and gates are often that small. Neither are functions inside an LSTM or GRU, or those that are not modules,
+    such as `torch.tanh`. Layers that output binary codes on purpose are reported.
 
     ## Sources
     Xavier Glorot and Yoshua Bengio, "Understanding the difficulty of training deep feedforward neural networks"

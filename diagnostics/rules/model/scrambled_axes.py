@@ -33,16 +33,17 @@ class ScrambledAxes(Rule):
 
     ## What it does
     Searches the graph of the first loss for two kinds of views: one that makes rows of C numbers from the C
-    channels of a convolution without moving the channels last, and one that turns (batch, a, b) into (batch, b,
-    a). It reports them only if a softmax, a layer with weights or a matrix product then reads the rows. It also
-    compares the shapes of sequence scores and labels before both were flattened for the loss. In Keras, it checks
-    whether the first convolution reads channels-first images as channels-last. For colour images, it compares
-    neighbouring pixels, as the model gets them, with the neighbours in the other axis order.
+    channels of a convolution without moving the channels to the last dimension, and one that turns (batch, a, b)
+    into (batch, b, a). It reports them only if a softmax, a layer with weights or a matrix product then reads the
+    rows. It also compares the shapes of sequence scores and labels before both were flattened for the loss. In
+    Keras, it checks whether the first convolution reads channels-first images as channels-last. For colour images,
+    it compares neighbouring pixels, as the model gets them, with the neighbours in the other axis order.
 
     ## Why it is bad
     `view` and `reshape` keep the order of the numbers in memory and only change the shape. A row of C numbers then
     holds C neighbouring pixels of one channel instead of the C scores of one pixel. Every shape is valid, so
-    nothing fails: each score is compared with the label of another pixel, and the loss ends barely below chance.
+    nothing fails: each score is compared with the label of another pixel, and the loss ends up barely better than
+    chance.
 
     ## Example
     ```python
@@ -60,9 +61,9 @@ class ScrambledAxes(Rule):
     image axis, or if a is a multiple of b, where neighbours may be grouped on purpose. Channels-first images must
     be square, with at least 8 pixels a side and 1 or 3 channels, and neighbours along both sides must have a
     correlation of at least 0.3. There must be at least 8 scrambled colour images, with at least 16 pixels a side.
-    In the other axis order, the mean squared difference between neighbours is at most 60% of the current one, and
-    at most half of that between any two pixels. For such images, the finding is a warning. The limits are our
-    choice.
+    In the other axis order, the mean squared difference between neighbours must be at most 60% of the current one,
+    and at most half of that between any two pixels. For such images, the finding is a warning. We chose these
+    limits.
 
     ## Known problems
     Views of the inputs themselves, before the first layer with weights, are not in the graph of the loss. They are
@@ -70,9 +71,9 @@ class ScrambledAxes(Rule):
     cropped or resized after the reshape.
 
     ## Sources
-    Public reports of taggers whose scores are (length, batch, tags) and labels (batch, length), of attention over
-    feature maps, and of pixel-wise losses, whose `view` lacked a `permute`; the documentation of
-    `torch.Tensor.view`.
+    Public reports of a `view` without a `permute`: in taggers with scores of shape (length, batch, tags) and
+    labels of shape (batch, length), in attention over feature maps, and in pixel-wise losses; the documentation
+    for `torch.Tensor.view`.
     """
 
     severity = "error"

@@ -66,8 +66,8 @@ class ShapeMismatch(MessageRule):
     `broadcast-loss`, examples that cannot be stacked by `ragged-batch`.
 
     ## Sources
-    PyTorch's documentation of `torch.nn` and of broadcasting semantics, Keras' of `keras.InputSpec`: the shapes
-    that each layer and operation takes.
+    PyTorch's documentation for `torch.nn` and on broadcasting semantics, and Keras' documentation for
+    `keras.InputSpec`, on the shapes that each layer and operation takes.
     """
 
     severity = "error"

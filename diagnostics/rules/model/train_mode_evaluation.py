@@ -51,12 +51,12 @@ class TrainModeEvaluation(Rule):
     ```
 
     ## Thresholds
-    All limits are our choice. The run must have at least 20 steps. Forward passes without gradients must follow at
-    least 2 of them, but at most one in five, and 90% of these passes must be in training mode. Passes made after
-    the last step are also checked, if there are several or the model is a classifier. The finding is a warning if
-    batch norm is among the layers, if every pass had a different input, or if the loop passed an evaluation loss
-    to `watch.evaluated(loss)`; otherwise it is a note. It is also a note if each evaluation is a single pass over
-    at most one training batch: that is how samples are drawn from a generator, often in training mode.
+    We chose the limits below. The run must have at least 20 steps. Forward passes without gradients must follow at
+    least 2 but at most 20% of them, and 90% of these passes must be in training mode. Passes made after the last
+    step are also checked, if there are several or the model is a classifier. The finding is a warning if batch
+    norm is among the layers, if every pass had a different input, or if the loop passed an evaluation loss to
+    `watch.evaluated(loss)`; otherwise it is a note. It is also a note if each evaluation is a single pass over at
+    most one training batch: samples are often drawn from a generator this way, in training mode.
 
     Functional dropout counts if it is called without its argument `training`, or with a value that is true in
     evaluation mode, and changes the predictions. The finding is a warning if the argument is missing and there
@@ -64,9 +64,9 @@ class TrainModeEvaluation(Rule):
     `training=True` counts as intended, and so does dropout of the model's own inputs, as in a denoising
     autoencoder.
 
-    A random initial state counts if it is drawn, as in `torch.randn(layers, batch, hidden)`, and not computed. It
-    is a warning if a loss visibly compares the predictions with a target, and a new draw changes a prediction by
-    more than 5% of the spread of the predictions across examples. Otherwise it is a note, because a generator
+    A random initial state counts if it is drawn, as in `torch.randn(layers, batch, hidden)`, rather than computed.
+    It is a warning if a loss visibly compares the predictions with a target, and a new draw changes a prediction
+    by more than 5% of the spread of the predictions across examples. Otherwise it is a note, because a generator
     draws its noise this way.
 
     ## Known problems
@@ -77,7 +77,7 @@ class TrainModeEvaluation(Rule):
 
     ## Sources
     PyTorch's "Autograd mechanics", "Evaluation Mode (nn.Module.eval())" (no_grad and eval are independent of each
-    other), and its documentation of `torch.nn.functional.dropout` and `scaled_dot_product_attention`; Gal and
+    other), and its documentation for `torch.nn.functional.dropout` and `scaled_dot_product_attention`; Gal and
     Ghahramani, "Dropout as a Bayesian Approximation" (2016).
     """
 

@@ -35,9 +35,9 @@ class WrongBatchNormMomentum(Rule):
     ## Why it is bad
     Batch norm uses the mean and variance of the batch in training, and the running ones in evaluation. PyTorch's
     momentum is the weight of the new batch: `running = (1 - momentum) * running + momentum * batch`. In
-    TensorFlow, Keras and Caffe it is the weight of the old value. So `momentum=0.99`, copied from there, keeps
-    little more than the latest batch, and `momentum=0`, or 1 in Keras, keeps mean 0 and variance 1 forever. The
-    training loss falls, but the evaluation effectively runs a different network.
+    TensorFlow, Keras and Caffe it is the weight of the old value. So `momentum=0.99`, copied from one of them,
+    keeps little more than the latest batch, and `momentum=0`, or 1 in Keras, keeps a mean of 0 and a variance of 1
+    forever. The training loss falls, but the evaluation effectively runs a different network.
 
     With Keras' default of 0.99, the running mean and variance are averages over about 100 steps, and begin with 0
     and 1. After a few hundred steps they are still those of earlier weights.
@@ -57,22 +57,22 @@ class WrongBatchNormMomentum(Rule):
     initial values. A momentum of 0.9 or more is reported whatever the statistics are. The finding is a warning if
     accuracy is at least 15 points lower in evaluation than in training, beyond two standard errors, in the second
     half of the run and with at least 100 examples each, or if at least 40% of the predictions name a different
-    class than in training. Otherwise it is a note. The numbers are our choice.
+    class than in training. Otherwise it is a note. We chose these numbers.
 
     In Keras, a momentum of exactly 1 is reported if the statistics still have their initial values.
 
-    Running statistics are averages over 1 / (1 - momentum) steps in Keras, and 1 / momentum steps in PyTorch. That
-    they lag is a warning in a complete run of at least 100 steps, but fewer than five times as many as they are
-    averaged over. With the statistics of the rows themselves, the predictions must beat the most frequent class by
-    two standard errors; with the running statistics, at most half of that gain may be left. In a shorter run,
-    statistics lag in any case.
+    Running statistics are averages over 1 / (1 - momentum) steps in Keras, and 1 / momentum steps in PyTorch. If
+    they lag, the finding is a warning in a complete run of at least 100 steps, but fewer than five times the
+    number of steps that they average over. With the statistics of the rows themselves, the predictions must beat
+    the most frequent class by two standard errors; with the running statistics, at most half of that gain may be
+    left. In a shorter run, the statistics lag anyway.
 
     ## Known problems
     Overfitting causes a similar gap. For models that are not classifiers, the finding is a note, and statistics
     that lag are not found.
 
     ## Sources
-    The documentation of `torch.nn.BatchNorm2d` (the note on momentum) and of `keras.layers.BatchNormalization`;
+    The documentation for `torch.nn.BatchNorm2d` (the note on momentum) and `keras.layers.BatchNormalization`;
     pytorch/vision, issue 8250; Cadene/pretrained-models.pytorch, issue 5.
     """
 

@@ -49,21 +49,21 @@ class HalfPrecisionUnderflow(Rule):
     ```
 
     ## Thresholds
-    At least a tenth of a layer's non-zero gradient values are exactly the smallest one. That value is 2^-24, or as
-    little as 2^-30, because clipping and averaging scale it down. This holds in two thirds of the sampled steps,
-    and in at least 3. The tenth is our choice: with values spread evenly around 0, half as many (one in 20) are
-    then rounded to 0, and their median is 7 times the smallest one, or 3 bits. In float32, the smallest value does
-    not occur twice. In a test under autocast, an MLP of 3 layers had no gradient values of exactly this size at
-    its original loss, 5% at a thousandth of that loss, and 42% at a ten-thousandth, where 21% were 0.
+    At least 10% of a layer's non-zero gradient values equal the smallest such value. That value is 2^-24, or as
+    little as 2^-30, because clipping and averaging scale it down. This must hold in two thirds of the sampled
+    steps, and in at least 3. We chose 10%: with values spread evenly around 0, half as many (5%) are then rounded
+    to 0, and their median is 7 times the smallest one, or 3 bits. In float32, the smallest value does not occur
+    twice. In a test under autocast, an MLP of 3 layers had no gradient values of exactly this size at its original
+    loss, 5% at 1/1,000 of that loss, and 42% at 1/10,000, where 21% were 0.
 
     ## Known problems
-    A layer whose gradient is entirely 0 is no evidence of underflow by itself; it counts only if other layers show
-    underflow. Other zeros, from dead ReLUs or from tokens that did not occur, do not count. A loss scale below 64
-    looks like no scaling. bfloat16 has the range of float32.
+    A layer whose gradient is entirely 0 is not evidence of underflow by itself; it counts only if other layers
+    show underflow. Other zeros, from dead ReLUs or from tokens that did not occur, do not count. A loss scale
+    below 64 looks like no scaling. bfloat16 has the range of float32.
 
     ## Sources
     Paulius Micikevicius et al., "Mixed precision training" (2018), which proposes loss scaling; IEEE 754,
-    binary16; PyTorch's documentation of `torch.amp.GradScaler`.
+    binary16; PyTorch's documentation for `torch.amp.GradScaler`.
     """
 
     severity = "warning"

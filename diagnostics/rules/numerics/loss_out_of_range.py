@@ -54,14 +54,14 @@ class LossOutOfRange(Rule):
     the exponentials of its input add up to less than 0.95 or more than 1.05 over the classes; for Keras' loss, the
     outputs or targets themselves are summed. Binary cross entropy is reported only if a target of the first batch
     is outside 0 to 1. With correct arguments, neither loss is negative. A weighted loss is not checked, because
-    its weights may be negative on purpose. The thresholds are our choice.
+    its weights may be negative on purpose. We chose these thresholds.
 
     ## Known problems
     Arguments are known only for the first step. A handwritten loss is not checked. For a loss with additional
     terms, only a KL divergence in the first step is checked.
 
     ## Sources
-    The documentation of `torch.nn.KLDivLoss` ("the input should be in log-space") and of
+    The documentation for `torch.nn.KLDivLoss` ("the input should be in log-space") and
     `torch.nn.BCEWithLogitsLoss` ("targets t[i] should be numbers between 0 and 1").
     """
 

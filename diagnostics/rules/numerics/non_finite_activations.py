@@ -44,12 +44,12 @@ class NonFiniteActivations(MessageRule):
     ## Known problems
     For a model of more than 512 MiB, the weights from before the step are not kept. Only the model at the time
     when the NaN was noticed can be searched, and usually it is entirely NaN by then. `watch(..., every=1)` notices
-    at once. Functional operations count as part of the module whose `forward` calls them. Random numbers from
+    it at once. Functional operations count as part of the module whose `forward` calls them. Random numbers from
     outside PyTorch are not reproduced.
 
     ## Sources
     Hugging Face Transformers, "Debugging", underflow and overflow detection (`DebugUnderflowOverflow`), for the
-    form of the ranges; PyTorch's documentation of automatic mixed precision.
+    format of the ranges; PyTorch's documentation on automatic mixed precision.
     """
 
     severity = "error"

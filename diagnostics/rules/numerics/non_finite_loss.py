@@ -48,7 +48,7 @@ class NonFiniteLoss(MessageRule):
     ## Thresholds
     None for the loss. A trait is named only if all of the affected examples have it and no other example does. A
     label or a range must also be unlikely to be shared by that many random examples by chance: this must happen in
-    fewer than 1 of 10 batches. That limit is our choice; the trait is a hint, and is never reported on its own.
+    fewer than 1 of 10 batches. We chose that limit; the trait is only a hint, and is never reported on its own.
 
     ## Known problems
     Before training, only one batch is used; `watch` finds a rare example when it is drawn. A single example always
@@ -57,8 +57,8 @@ class NonFiniteLoss(MessageRule):
     indistinguishable.
 
     ## Sources
-    TensorFlow's documentation of `tf.nn.sparse_softmax_cross_entropy_with_logits` (labels out of range give NaN on
-    a GPU); PyTorch issue 75181 (cross entropy is NaN where every label is ignored).
+    TensorFlow's documentation for `tf.nn.sparse_softmax_cross_entropy_with_logits` (labels out of range give NaN
+    on a GPU); PyTorch issue 75181 (cross entropy is NaN where every label is ignored).
     """
 
     severity = "error"

@@ -54,15 +54,15 @@ class UpdateBelowPrecision(Rule):
     ```
 
     ## Thresholds
-    At least 90% of the sampled weights that had a gradient in three of four samples have not changed in at least
-    50 steps, and the update is smaller than half the spacing between representable numbers at the weight's
-    magnitude. Under SGD, the update is the learning rate times the gradient; under other optimizers it is about as
-    large as the learning rate. The finding is a note if the loss has halved anyway. The thresholds are our choice.
+    At least 90% of the sampled weights that had a gradient in 75% of the samples have not changed in at least 50
+    steps, and the update is smaller than half the spacing between representable numbers at the weight's magnitude.
+    With SGD, the update is the learning rate times the gradient; with other optimizers it is about as large as the
+    learning rate. The finding is a note if the loss has halved anyway. We chose these thresholds.
 
     ## Known problems
     Covers only PyTorch's own optimizers: others may keep float32 copies, accumulate what was lost (Kahan
-    summation) or use stochastic rounding. Momentum is not counted. To allow for it, the update must be below a
-    tenth of half the spacing under SGD.
+    summation) or use stochastic rounding. Momentum is not counted. To allow for it, the update with SGD must be
+    below 5% of the spacing, not half of it.
 
     ## Sources
     Pedram Zamirai et al., "Revisiting BFloat16 Training" (2020); Paulius Micikevicius et al., "Mixed precision

@@ -45,9 +45,9 @@ class CannotOverfitOneBatch(Rule):
 
     ## Thresholds
     The lowest loss must stay above 0.9 times that of the best constant prediction: the entropy of the batch's
-    labels for cross entropy, their variance for squared error. With soft targets under binary cross entropy, only
-    the loss above the targets' own entropy counts, because no prediction can avoid that entropy. The factor is our
-    choice: it requires an improvement of only a tenth, and a healthy copy improves by half or more.
+    labels for cross entropy, their variance for squared error. With soft targets and binary cross entropy, only
+    the loss above the targets' own entropy counts, because no prediction can avoid that entropy. We chose the
+    factor: it requires only a 10% improvement, and a healthy copy improves by 50% or more.
 
     The finding is a warning, not an error, because the copy gets only a few dozen steps at a few learning rates,
     and a model that learns slowly can fail as well. A model with at most 500 trainable scalars gets 500 more steps
@@ -65,7 +65,7 @@ class CannotOverfitOneBatch(Rule):
     - the loss was still falling fast enough to pass the threshold within the same number of further steps.
 
     Strong label smoothing over very many classes keeps the loss high however well the model learns. So does noise
-    in the targets of a model too small to memorise it.
+    in the targets if the model is too small to memorise it.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "overfit one batch"; the Hugging Face course,

@@ -63,9 +63,9 @@ class CollapsedSchedule(Rule):
     """The schedule cuts the learning rate to almost nothing while most of the run is still ahead.
 
     ## What it does
-    Follows the learning rate through the run. Reports a rate that falls to less than a thousandth of its highest
-    value early in the run and never rises again. Also reports a schedule that starts far below the rate the
-    optimizer was created with, and never rises above its starting value.
+    Follows the learning rate through the run. Reports a rate that falls to less than 0.1% of its highest value
+    early in the run and never rises again. Also reports a schedule that starts far below the rate the optimizer
+    was created with, and never rises above its starting value.
 
     ## Why it is bad
     The remaining steps change nothing: the model stays where it was when the rate collapsed, and so does the loss.
@@ -95,33 +95,32 @@ class CollapsedSchedule(Rule):
     ```
 
     ## Thresholds
-    The run must have at least 50 steps, and the rate must fall below a thousandth of its highest value. It must
-    get there
+    The run must have at least 50 steps, and the rate must fall below 0.1% of its highest value. It must get there
 
-    - in the first third of the run, if the rate falls at every step or in a staircase of at least three equal
-      treads, such as one per epoch;
-    - in the first 60% of the run, if a tread is shorter than three quarters of an epoch, so that the schedule
-      counts batches (needs the number of training rows); or
+    - in the first third of the run, if the rate falls at every step, or stays constant in between for at least
+      three equal periods (step decay), such as epochs;
+    - in the first 60% of the run, if such a period is shorter than 75% of an epoch, so that the schedule counts
+      batches (needs the number of training rows); or
     - in the first half of the run, if it takes at most 5% of the run to fall from half of its highest value. A
       cosine schedule takes 46% of the run to fall that far, and gets there only at the end; a schedule that
       divides the rate by ten on plateaus keeps each rate for some epochs.
 
-    A run whose loss had fallen to a tenth of its first value before the collapse is not reported: there was
-    nothing left to learn.
+    A run whose loss had fallen to 10% of its first value before the collapse is not reported: there was nothing
+    left to learn.
 
     A schedule starts far below the optimizer's rate if its first rate is also its highest, and is the square of
-    the optimizer's rate or less than a thousandth of it. An optimizer created with a rate of 0.1 or more is not
-    reported: it may be meant for a function that returns the rates themselves.
+    the optimizer's rate or less than 0.1% of it. An optimizer created with a rate of 0.1 or more is not reported:
+    it may be meant for a function that returns the rates themselves.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     A run in two phases, the second at a rate a thousand times lower, looks the same if both share one optimizer.
     Only the highest rate among the parameter groups is followed, so a single group that collapses goes unnoticed.
 
     ## Sources
-    The documentation of `torch.optim.lr_scheduler` ("How to adjust learning rate": whether a scheduler is stepped
-    after an epoch or after a batch depends on what it counts) and of `keras.optimizers.schedules.ExponentialDecay`
+    The documentation for `torch.optim.lr_scheduler` ("How to adjust learning rate": whether a scheduler is stepped
+    after an epoch or after a batch depends on what it counts) and `keras.optimizers.schedules.ExponentialDecay`
     (`decay_steps`).
     """
 

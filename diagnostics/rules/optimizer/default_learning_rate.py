@@ -42,8 +42,8 @@ class DefaultLearningRate(Rule):
     ```
 
     ## Thresholds
-    Those of `learning-rate-too-high` and `learning-rate-too-low`. A default that works is not reported. Two rates
-    are equal if they differ by less than a millionth, which is more than float32 rounding.
+    The same as for `learning-rate-too-high` and `learning-rate-too-low`. A default that works is not reported. Two
+    rates are equal if they differ by less than a millionth, which is more than float32 rounding.
 
     ## Known problems
     A rate set explicitly to the default value looks the same as one that was left out. It is reported as well,
@@ -51,7 +51,7 @@ class DefaultLearningRate(Rule):
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow), "Check your
-    hyperparameters"; the documentation of `keras.optimizers.Adam` (`learning_rate=0.001`) and `torch.optim.Adam`
+    hyperparameters"; the documentation for `keras.optimizers.Adam` (`learning_rate=0.001`) and `torch.optim.Adam`
     (`lr=1e-3`).
     """
 

@@ -88,7 +88,7 @@ class LearningRateTooHigh(Rule):
     A run that did not learn is also reported if copies of it, trained on its own batches, learn at a smaller rate,
     and no change of one other thing helps nearly as much; see `not-learning`.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     A few batches are an easy task: a rate that memorises them may still be too high for the real run. The rule is

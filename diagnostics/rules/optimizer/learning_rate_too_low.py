@@ -58,16 +58,16 @@ class LearningRateTooLow(Rule):
     Three kinds of complete run are reported:
 
     - A run of at least 100 steps that ended no better than a constant prediction, if three things hold: all its
-      steps together could move the weights by less than 10% of their norm; a copy of the model passes the trial at
-      10 times the rate or more; and a linear or radial fit shows that there is something to learn, or the run
-      ended 10% above the constant prediction.
+      steps together could have moved the weights by less than 10% of their norm; a copy of the model passes the
+      trial at 10 times the rate or more; and a linear or radial fit shows that there is something to learn, or the
+      run ended 10% above the constant prediction.
     - A run of at least 50 steps that ended during its warm-up: the rate never fell, rose by 5% or more in the last
       third, and reached at most half of the schedule's full rate. The finding is a warning if the run ended no
-      better than a constant prediction, within 3%, and even if every step had been as large as the largest, all of
-      them together could not have moved the weights by 10% of their norm. Otherwise it is a note.
+      better than a constant prediction (within 3%), and if steps as large as the largest one, all taken together,
+      could not have moved the weights by 10% of their norm. Otherwise it is a note.
     - A run of at least 50 steps, whatever its loss, whose rate never fell, rose only now and then (at least twice,
-      with at least 5 steps in between), and ended at a tenth of the full rate or less. Its schedule counts batches
-      but is stepped once per epoch.
+      with at least 5 steps in between), and ended at 10% of the full rate or less. Its schedule counts batches but
+      is stepped once per epoch.
 
     In a watched run, the same two limits (loss and weights) apply after 100 steps, if the rate has stopped rising.
     Even the largest update (the median over layers) must be below 1e-5, so that a schedule that decays to 0 is not
@@ -79,7 +79,7 @@ class LearningRateTooLow(Rule):
     A run that did not learn is also reported if copies of it, trained on its own batches, learn at a larger rate,
     and no change of one other thing helps nearly as much; see `not-learning`.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     Many rates between this limit and a good rate are merely slow; they are not reported. The trial is not used if

@@ -51,7 +51,7 @@ class LossDivergence(Rule):
     1.5 times as far in each quarter of the run as in the quarter before. A likelihood, in contrast, falls more and
     more slowly.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     The limits for other losses are wide, because some healthy losses rise: a generator's loss in adversarial

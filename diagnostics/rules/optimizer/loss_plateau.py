@@ -75,12 +75,12 @@ class LossPlateau(Rule):
     stuck rather than slow: if all steps pointed in one direction, they would have moved the weights by their own
     norm. If updates are larger than 1%, `learning-rate-too-high` reports the run instead.
 
-    A loss counts as constant if the last third of the run has at least 30 losses, above 0 and within a
-    ten-thousandth of each other, although the dataset is larger than a batch and its rows differ. It is reported
-    only if no other rule explains it. If the scores are cosines, the lowest possible loss must be at least 90% of
-    the loss with all scores equal.
+    A loss counts as constant if the last third of the run has at least 30 losses, above 0 and within 0.01% of each
+    other, although the dataset is larger than a batch and its rows differ. It is reported only if no other rule
+    explains it. If the scores are cosines, the lowest possible loss must be at least 90% of the loss with all
+    scores equal.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     Before training, the plateau is detected on a few batches at most, and only if another learning rate gets past

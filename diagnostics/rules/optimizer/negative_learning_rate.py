@@ -42,11 +42,11 @@ class NegativeLearningRate(Rule):
     None.
 
     ## Known problems
-    A script that climbs the gradient on purpose with a negative rate, rather than by negating its loss, is
+    A script that deliberately does gradient ascent with a negative rate, rather than by negating its loss, is
     reported as well.
 
     ## Sources
-    ziqi-jin/finetune-anything, issue 57; the documentation of `torch.optim.lr_scheduler.LambdaLR`.
+    ziqi-jin/finetune-anything, issue 57; the documentation for `torch.optim.lr_scheduler.LambdaLR`.
     """
 
     severity = "error"

@@ -131,11 +131,11 @@ class NotLearning(Rule):
     prediction after 200 steps or more.
 
     It is also a warning if a change of one thing makes a copy learn: no unchanged copy is below 90% of the
-    constant prediction's loss, and the changed one, repeated with its batches in a different order, is below 85%
-    of it, and lower than the unchanged copies by three times the distance between these.
+    constant prediction's loss, and the changed copy, even with its batches in a different order, is below 85% of
+    that loss and lower than the unchanged copies by three times the distance between the unchanged copies.
 
     Otherwise the finding is a note. It is also a note if the loss was still falling, unless the run ended above
-    the constant prediction: by 10% after 200 steps or more, or after steps that together can have moved the
+    the constant prediction: by 10% after 200 steps or more, or after steps that together could have moved the
     fastest third of the layers by at most 5%.
 
     A loss that compares predictions with targets is reported as a warning if it is 0, up to rounding (1e-6), in
@@ -145,7 +145,7 @@ class NotLearning(Rule):
     300 steps or more, while a simple fit leaves at most half of that error, and the error of another output has
     fallen to half of its constant prediction's.
 
-    The thresholds are our choice.
+    We chose these thresholds.
 
     ## Known problems
     A control experiment on labels of pure noise, redrawn in each step, is correctly reported as a note. So is a

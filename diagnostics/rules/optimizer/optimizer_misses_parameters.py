@@ -62,7 +62,7 @@ class OptimizerMissesParameters(MessageRule):
     initial weights. So a pretrained extractor that you forgot to freeze is not reported, but a random one is.
 
     ## Sources
-    PyTorch's documentation of `torch.optim`, "Constructing it", and of `torch.nn.ModuleList`;
+    PyTorch's documentation for `torch.optim` ("Constructing it") and `torch.nn.ModuleList`;
     `torch.optim.Optimizer.add_param_group`.
     """
 

@@ -41,7 +41,7 @@ class RecreatedOptimizer(Rule):
     ## Thresholds
     There must be 20 steps in a row, each by a new optimizer that keeps tensors as its state (plain SGD has no
     state to lose). Test-time adaptation, which restores the weights before each step, is not reported, and neither
-    is a model that loads weights in between. The threshold is our choice.
+    is a model that loads weights in between. We chose this threshold.
 
     ## Known problems
     An optimizer that is re-created for each epoch or every few steps, such as for each task in meta-learning, is

@@ -51,15 +51,15 @@ class UnchangedParameters(Rule):
     One of these is enough: at least 3 sampled steps, all without any change; 100 passes without an optimizer step,
     and a call to `zero_grad()` that shows that steps were intended; or 20 backward passes and 20 calls to
     `zero_grad()` (or 20 tapes) without a step. With tapes, the script must also have created an optimizer, and all
-    biases must still be 0, as initialised. The thresholds are our choice.
+    biases must still be 0, as initialised. We chose these thresholds.
 
     ## Known problems
     Only a model that does not change at all is reported. Single layers are not, because a learning rate of 0 may
     freeze them on purpose. A run that is watched only after its schedule has reached 0 is reported.
 
     ## Sources
-    PyTorch's documentation of `torch.optim`, "Constructing it", on optimizers made before the model is replaced or
-    moved.
+    PyTorch's documentation for `torch.optim` ("Constructing it"), on optimizers made before the model is replaced
+    or moved.
     """
 
     severity = "error"

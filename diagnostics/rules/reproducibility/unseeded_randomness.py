@@ -53,7 +53,7 @@ class UnseededRandomness(Rule):
     seeded from the clock. Worker processes and Keras are not checked.
 
     ## Sources
-    PyTorch's notes, "Reproducibility"; NumPy's documentation of `numpy.random.default_rng` and `SeedSequence`.
+    PyTorch's notes, "Reproducibility"; NumPy's documentation for `numpy.random.default_rng` and `SeedSequence`.
     """
 
     severity = "note"

@@ -83,7 +83,7 @@ class BroadcastLoss(MessageRule):
     recurrent layer that returns sequences, or the positions of an image that no layer flattens.
 
     ## Sources
-    The documentation of `torch.nn.functional.mse_loss`, whose warning says of such shapes: "this will likely lead
+    The documentation for `torch.nn.functional.mse_loss`, whose warning says of such shapes: "this will likely lead
     to incorrect results due to broadcasting"; NumPy's broadcasting rules.
     """
 

@@ -19,8 +19,8 @@ class InvertedLoss(Rule):
     """The loss is higher for correct predictions than for wrong ones: its sign is wrong.
 
     ## What it does
-    For Keras, calls a custom loss of the script with three predictions for some rows of a batch: nearly the
-    targets, the mean target for every row, and the output of the trained model.
+    For Keras, calls a custom loss of the script with three predictions for some rows of a batch: values close to
+    the targets, the mean target for every row, and the output of the trained model.
 
     For PyTorch, reads the gradient of the model's output in sampled steps. It checks whether the loss is the
     negative of a squared error or a cross entropy, whether an optimizer with `maximize=True` increases such a
@@ -54,15 +54,15 @@ class InvertedLoss(Rule):
     PyTorch: there must be at least 4 sampled steps, 90% of them with the wrong sign. The negative of a formula
     must match the losses of the run to 0.2%, and there must be more than one target. The value of the formula must
     rise, and start at no less than half of a constant prediction's loss: a trained model that is meant to forget
-    starts lower. A model that an earlier loop of the script trained is not judged by its formula. For masks with
+    starts lower. The formula is not checked for a model that an earlier loop of the script trained. For masks with
     at least 8 numbers per row, 95% of the gradients of the foreground and 95% of those of the background must have
-    the wrong sign. For other targets, the gradient must be a negative multiple
-    of the error (cosine 0.999), and not of the target alone, which may be a cost. The numbers are our choice.
+    the wrong sign. For other targets, the gradient must be a negative multiple of the error (cosine 0.999). It must
+    not be a multiple of the target alone, because that target may be a cost. We chose these numbers.
 
     ## Known problems
     Keras is covered only on TensorFlow, with one output, after `fit` or `train_on_batch` under `diagnose run`;
-    PyTorch only with one output that is a tensor. A loss whose targets are not answers, such as masks of areas
-    that must not be marked, is reported.
+    PyTorch only with one output that is a tensor. A loss whose targets are not answers, such as masks of areas to
+    avoid, is reported.
 
     ## Sources
     Public reports of Dice and IoU coefficients that were minimised, and of losses with an extra minus sign.

@@ -48,7 +48,7 @@ class LabelsOutOfRange(MessageRule):
     loss fails on it.
 
     ## Sources
-    The Hugging Face course, chapter 8, "Debugging the training pipeline"; PyTorch's documentation of
+    The Hugging Face course, chapter 8, "Debugging the training pipeline"; PyTorch's documentation for
     `torch.nn.CrossEntropyLoss` (`target`, `ignore_index`).
     """
 

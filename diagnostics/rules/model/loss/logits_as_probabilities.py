@@ -41,7 +41,7 @@ class LogitsAsProbabilities(MessageRule):
     """The loss reads probabilities, but the model outputs logits or other unbounded values.
 
     ## What it does
-    Finds out from the settings or the value of the loss how it reads the predictions, and checks one batch of
+    Infers from the settings or the value of the loss how it reads the predictions, and checks one batch of
     predictions and the last activation. For `ctc_loss`, it checks the numbers of the first call. Probabilities are
     between 0 and 1, and those of exclusive classes add up to 1; log-probabilities are never above 0. For a custom
     loss it reads the graph: a Dice or Jaccard loss also needs probabilities.
@@ -71,7 +71,7 @@ class LogitsAsProbabilities(MessageRule):
     ## Thresholds
     At least one prediction of the batch must be below 0 or, with a binary loss, above 1; for a loss that reads
     log-probabilities, above 0. The margin is 0.001, the rounding error of half precision. A last layer with relu
-    or tanh is enough by itself. A sigmoid over several classes under categorical cross entropy is a warning: Keras
+    or tanh is enough by itself. A sigmoid over several classes with categorical cross entropy is a warning: Keras
     computes the loss from the numbers before the sigmoid, so the model learns, but `predict` returns values that
     were never trained.
 
@@ -82,9 +82,9 @@ class LogitsAsProbabilities(MessageRule):
     the loss is unknown.
 
     ## Sources
-    The documentation of `keras.losses.SparseCategoricalCrossentropy` (`from_logits`) and of `torch.nn.NLLLoss`
-    ("the input given through a forward call is expected to contain log-probabilities of each class"); the Hugging
-    Face course, chapter 8, "Debugging the training pipeline" (TensorFlow).
+    The documentation for `keras.losses.SparseCategoricalCrossentropy` (`from_logits`) and `torch.nn.NLLLoss` ("the
+    input given through a forward call is expected to contain log-probabilities of each class"); the Hugging Face
+    course, chapter 8, "Debugging the training pipeline" (TensorFlow).
     """
 
     severity = "error"

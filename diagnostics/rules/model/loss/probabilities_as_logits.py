@@ -49,8 +49,9 @@ class ProbabilitiesAsLogits(Rule):
     and only warns. Such a model trains correctly and is not reported, because the loss then reads probabilities.
 
     ## Sources
-    The documentation of `torch.nn.CrossEntropyLoss` ("the input is expected to contain the unnormalized logits for
-    each class") and of `torch.nn.BCEWithLogitsLoss`; of `keras.losses.CategoricalCrossentropy` (`from_logits`).
+    The documentation for `torch.nn.CrossEntropyLoss` ("the input is expected to contain the unnormalized logits
+    for each class") and `torch.nn.BCEWithLogitsLoss`; the documentation for `keras.losses.CategoricalCrossentropy`
+    (`from_logits`).
     """
 
     severity = "warning"

@@ -42,8 +42,8 @@ class SelfPairsInLoss(Rule):
 
     ## Thresholds
     There must be at least 8 rows, each with as many scores as there are rows. The scores must be symmetric, equal
-    on the diagonal and highest there, to within 0.2% of the largest, and no row may be its own target. The numbers
-    are our choice.
+    on the diagonal and highest there, to within 0.2% of the largest, and no row may be its own target. We chose
+    these numbers.
 
     ## Known problems
     Similarities of vectors with different lengths, such as plain dot products, are not checked.

@@ -36,11 +36,11 @@ class SwappedLossArguments(Rule):
     ```
 
     ## Thresholds
-    The two values must differ by more than a thousandth.
+    The two values must differ by more than 0.1%.
 
     ## Known problems
-    Keras on TensorFlow only, under `diagnose run`, with one output. Argument names such as `a` and `b` reveal
-    nothing.
+    The rule covers only Keras on TensorFlow, under `diagnose run`, with one output. Argument names such as `a` and
+    `b` reveal nothing.
 
     ## Sources
     Keras' guide "Training & evaluation with the built-in methods", "Custom losses".

@@ -47,8 +47,8 @@ class TargetsOutOfReach(Rule):
     """The targets are outside the range that the last activation or the loss allows.
 
     ## What it does
-    Compares the targets of one batch with the range of the model's last activation, under a squared or absolute
-    error, and with the targets that the loss is made for:
+    Compares the targets of one batch with the range of the model's last activation (for a squared or absolute
+    error), and with the targets that the loss is made for:
 
     - binary cross entropy: 0 to 1
     - categorical cross entropy: class indices, or one-hot rows for several outputs
@@ -57,7 +57,7 @@ class TargetsOutOfReach(Rule):
     - `PoissonNLLLoss`: counts, with exp(output) as their rate
 
     A softmax over several outputs also fixes their sum at 1. PyTorch's cross entropy applies a softmax over the
-    second axis, so the targets must be shares of the classes there. The heads of a Keras model are checked
+    second axis, so the targets must be class shares along that axis. The heads of a Keras model are checked
     separately, each with its own loss.
 
     ## Why it is bad
@@ -80,12 +80,12 @@ class TargetsOutOfReach(Rule):
 
     ## Thresholds
     At least 10% of the batch's targets must be out of range by 10% of the range (or of the largest target if the
-    range has no end). Under binary cross entropy the margin is 0.001, a rounding error. Under categorical cross
+    range has no end). For binary cross entropy, the margin is 0.001, a rounding error. For categorical cross
     entropy, at least 10% of the rows must have several nonzero numbers whose sum differs from 1 by more than 0.1,
-    and one metric must be an accuracy: word counts, for which the same formula is a likelihood, are trained
-    without an accuracy. In PyTorch, such rows must contain only 0 and 1, cover at most 50 classes, and not come
-    from pairs within the batch. Under CTC, one blank in a target is enough, or half of the examples must have too
-    few frames. The thresholds are our choice.
+    and one metric must be an accuracy: models of word counts, for which the same formula is a likelihood, are
+    trained without an accuracy. In PyTorch, such rows must contain only 0 and 1, cover at most 50 classes, and not
+    come from pairs within the batch. For CTC, one blank in a target is enough, or half of the examples must have
+    too few frames. We chose these thresholds.
 
     ## Known problems
     Only one batch is checked, and only if the last activation is known; in PyTorch it is read from the graph of
@@ -93,7 +93,7 @@ class TargetsOutOfReach(Rule):
     ignore them.
 
     ## Sources
-    The documentation of `torch.nn.BCEWithLogitsLoss` ("targets t[i] should be numbers between 0 and 1") and of
+    The documentation for `torch.nn.BCEWithLogitsLoss` ("targets t[i] should be numbers between 0 and 1") and
     `torch.nn.Sigmoid`; public reports of regressions that end in a sigmoid, collected in benchmarks of Keras bugs.
     """
 

@@ -38,10 +38,9 @@ class UnusedClasses(Rule):
     ```
 
     ## Thresholds
-    There must be more than twice as many outputs as classes, and at least 10 more. Both limits are our choice:
-    they leave room for a few reserved classes and for classes too rare to be among the rows read. The finding is a
-    warning only if the number of classes is known, from their names or because every row was read; otherwise it is
-    a note.
+    There must be more than twice as many outputs as classes, and at least 10 more. We chose both limits to leave
+    room for a few reserved classes and for classes too rare to be among the rows read. The finding is a warning
+    only if the number of classes is known, from their names or because every row was read; otherwise it is a note.
 
     ## Known problems
     An output layer that was widened on purpose, to a multiple of 64 for speed or for future classes, is also

@@ -33,12 +33,12 @@ class CheckpointKeysMismatch(MessageRule):
     ## What it does
     Compares the missing keys of the error message with the unexpected ones. Reports the prefix that would make
     them equal, a checkpoint that contains more than the model's state, or the layers that differ. In a watched
-    run, it makes the same comparison after a `load_state_dict(..., strict=False)` that found hardly any key of the
-    model.
+    run, it makes the same comparison after a `load_state_dict(..., strict=False)` that found hardly any of the
+    model's keys.
 
     ## Why it is bad
     `load_state_dict` matches weights by name. `DataParallel` and `DistributedDataParallel` put `module.` in front
-    of every name, `torch.compile` puts `_orig_mod.`; a checkpoint written with one and read without it matches
+    of every name, and `torch.compile` puts `_orig_mod.`; a checkpoint written with one and read without it matches
     nothing. `strict=False` silences the error and leaves every unmatched weight at its random initial value.
 
     ## Example
@@ -54,15 +54,15 @@ class CheckpointKeysMismatch(MessageRule):
     ```
 
     ## Thresholds
-    None if loading failed. With `strict=False`, fewer than a tenth of the model's keys must be found, with at
-    least as many checkpoint keys left over, or a prefix must make most of them fit. Otherwise the load may be
-    intended, for a new head or a part of a larger checkpoint.
+    None if loading failed. With `strict=False`, fewer than 10% of the model's keys must be found, with at least as
+    many checkpoint keys left over, or a prefix must make most of them fit. Otherwise the load may be intended, for
+    a new head or a part of a larger checkpoint.
 
     ## Known problems
     Error messages of old versions stop at the first key, so only that key is known.
 
     ## Sources
-    The documentation of `torch.nn.Module.load_state_dict`, and PyTorch's tutorial "Saving and loading models"
+    The documentation for `torch.nn.Module.load_state_dict`, and PyTorch's tutorial "Saving and loading models"
     ("Saving torch.nn.DataParallel models").
     """
 

@@ -37,7 +37,7 @@ class MismatchedCall(MessageRule):
     finding names the variable, what it held, and the line that set it.
 
     ## Sources
-    The documentation of `torch.nn.LSTM`, of transformers' `ModelOutput`, and of `cv2.imread`.
+    The documentation for `torch.nn.LSTM`, transformers' `ModelOutput` and `cv2.imread`.
     """
 
     severity = "error"

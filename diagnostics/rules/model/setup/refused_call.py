@@ -36,7 +36,7 @@ class RefusedCall(MessageRule):
     If there are several common reasons, the message alone does not show why the part is missing.
 
     ## Sources
-    The checks in these libraries' own sources.
+    The checks in the source code of these libraries.
     """
 
     severity = "error"

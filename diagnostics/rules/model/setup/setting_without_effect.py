@@ -61,7 +61,7 @@ class SettingWithoutEffect(Rule):
     parameters are trained anyway. A setting that is changed and restored between two sampled steps goes unnoticed.
 
     ## Sources
-    PyTorch's documentation of `torch.nn.Module.requires_grad_` and `torch.optim` ("How to adjust learning rate");
+    PyTorch's documentation for `torch.nn.Module.requires_grad_` and `torch.optim` ("How to adjust learning rate");
     udacity/deep-learning-v2-pytorch, issue 12; pyg-team/pytorch_geometric, issue 8557.
     """
 

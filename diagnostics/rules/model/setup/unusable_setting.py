@@ -43,8 +43,8 @@ class UnusableSetting(MessageRule):
     The layers or metrics that do exist are known only if the message lists them.
 
     ## Sources
-    The documentation of `peft.LoraConfig`, Lightning's `ModelCheckpoint`, transformers' `TrainingArguments` and
-    "DeepSpeed integration", Keras' `Model.fit`, and torchrun.
+    The documentation for `peft.LoraConfig`, Lightning's `ModelCheckpoint`, transformers' `TrainingArguments`,
+    Keras' `Model.fit`, and torchrun; transformers, "DeepSpeed integration".
     """
 
     severity = "error"
