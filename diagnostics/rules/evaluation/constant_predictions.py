@@ -136,7 +136,7 @@ class ConstantPredictions(Rule):
         return self.found(
             f"{where}, the model predicts class {answer} for all {given.sum():,} examples sampled. This is "
             f"correct for {labels[answer] / labels.sum():.0%} of them, which looks like a good accuracy, but "
-            f"wrong for all of the other {missed:,}."
+            f"wrong for the other {missed:,}."
             + (" The scores do differ across examples, but no other class ever scores highest." * discriminates),
             fix=(
                 "report balanced accuracy or per-class recall",
@@ -180,8 +180,8 @@ class ConstantPredictions(Rule):
             fix=(
                 "evaluate on a training batch in both modes: if the predictions are constant only after "
                 "model.eval(), fix the running statistics of batch norm",
-                "if the predictions vary in both modes, compare the preprocessing in evaluation with that in "
-                "training",
+                "if the predictions vary in both modes, compare the preprocessing of the training data with that "
+                "of the evaluation data",
             ),
             evidence={"class": answer, "examples": int(last.sum()), "labels": labels.tolist()},
             step=step,
@@ -194,8 +194,7 @@ def _check_moved(steps: StepHistory, updates: UpdateHistory | None) -> None:
     moved = update_size.moved(steps, updates)
     if update_size.warms_up(steps) or moved is None or moved < loss_plateau.MOVED:
         raise NotApplicable(
-            "needs weights that have changed by as much as their own norm, and a learning rate that has "
-            "stopped rising"
+            "needs weights that have moved by at least their own norm, and a learning rate that has stopped rising"
         )
 
 
