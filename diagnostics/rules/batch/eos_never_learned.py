@@ -84,7 +84,7 @@ class EosNeverLearned(Rule):
         ended = long_enough & np.isin(ids[rows, last], end.tokens)
         padded = long_enough & (mask.sum(axis=1) < length)
         if max(ended.sum(), padded.sum()) < TEXTS:
-            raise NotApplicable(f"needs {TEXTS} texts that are padded or end with the end token")
+            raise NotApplicable(f"needs at least {TEXTS} texts that are padded or end with the end token")
         given = np.asarray(batch.labels)
         if np.isin(given[given != ignored], end.tokens).any():
             return None

@@ -206,7 +206,7 @@ def _constant_by_nature(name: str) -> bool:
 
 
 def _called(name: str) -> str:
-    return f"input {name}" if name.isdigit() else name
+    return f"input {name}" if name.isdigit() else f"input '{name}'"
 
 
 def _constant_columns(table: Array) -> list[int]:

@@ -94,7 +94,7 @@ class LabelsUnrelated(Rule):
     def from_rows(self, rows: RowLedger, targets: TargetHistory | None = None) -> Finding | None:
         """Compare the targets of rows that recurred."""
         if rows.rows < ROWS:
-            raise NotApplicable(f"needs {ROWS} repeated rows" if rows.rows else "")
+            raise NotApplicable(f"needs at least {ROWS} repeated rows" if rows.rows else "")
         by_chance = 1 - rows.chance
         spread = math.sqrt(max(by_chance * rows.chance, 1 / rows.compared) / rows.compared)
         stayed = 1 - rows.changed / rows.compared

@@ -66,7 +66,7 @@ class MostlyPadding(Rule):
             cause = f"but {'is' if examples == 1 else 'all are'} padded to {width}"
             fix = 'use data_collator=DataCollatorWithPadding(tokenizer) instead of padding="max_length"'
         else:
-            cause = f"and all are padded to the length of the longest, {width}"
+            cause = f"and all are padded to {width}, the length of the longest"
             fix = 'batch examples of similar length: TrainingArguments(train_sampling_strategy="group_by_length")'
         return self.found(
             f"{share:.0%} of this batch is padding: {_have(examples, shortest, longest)} {cause}. The "

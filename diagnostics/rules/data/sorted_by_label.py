@@ -182,7 +182,7 @@ class SortedByLabel(Rule):
         why = (
             f"No row with label {listed(never, 'or', most=SHOWN)} is left to train on."
             if len(never)
-            else f"The {len(kept):,} rows left to train on have {len(ours)} labels."
+            else f"The {len(kept):,} rows left to train on have {len(ours)} different labels."
         )
         return self.found(
             f"The rows are sorted by label, and validation_split holds out the last {len(held):,} of them before "

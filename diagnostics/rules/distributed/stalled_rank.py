@@ -115,11 +115,11 @@ def _fixes(one_is_late: bool, somebody_works: bool, unknown: int) -> tuple[str, 
         first = "on the line where each rank is, look for a lock, a read or a request without a timeout"
     elif unknown:
         first = (
-            "read the reports of the ranks on other hosts: diagnose run --output FOLDER, in a folder that all "
-            "share"
+            "read the reports of the ranks on other hosts: diagnose run --output FOLDER, with a folder that "
+            "all hosts share"
         )
     else:
-        first = "start diagnose network as you start the job: it names the pairs of ranks that cannot communicate"
+        first = "run diagnose network the way you start the job: it names the ranks that cannot communicate"
     return (
         first,
         "if the rank is busy, for example with a checkpoint or an evaluation, set a longer --stall-timeout and "

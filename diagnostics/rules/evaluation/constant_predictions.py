@@ -86,10 +86,12 @@ class ConstantPredictions(Rule):
             raise NotApplicable("needs a classifier whose loss is known to expect logits")
         late = answers.steps >= steps.total_steps / 2
         if steps.total_steps < STEPS or late.sum() < SAMPLES:
-            raise NotApplicable(f"needs {STEPS} steps, and predictions from {SAMPLES} steps in the second half")
+            raise NotApplicable(
+                f"needs at least {STEPS} steps, and predictions from {SAMPLES} steps in the second half of the run"
+            )
         labels = answers.labels.sum(axis=0)
         if labels.sum() < EXAMPLES:
-            raise NotApplicable(f"needs the labels of {EXAMPLES} examples")
+            raise NotApplicable(f"needs the labels of at least {EXAMPLES} examples")
         given = answers.answers[late].sum(axis=0)
         if labels.max() > MOST_FREQUENT * labels.sum():
             return self._of_the_most_frequent(steps, answers, updates, late)

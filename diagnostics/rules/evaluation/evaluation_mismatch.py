@@ -143,7 +143,7 @@ class EvaluationMismatch(Rule):
             "scaler.transform(x_test)",
         ),
         "keras": (
-            "scale x_test exactly as x_train, such as x_test.astype('float32') / 255",
+            "scale x_test exactly like x_train, for example with x_test.astype('float32') / 255",
             "make the scaling a layer of the model: keras.layers.Rescaling(1 / 255) or "
             "keras.layers.Normalization()",
         ),

@@ -74,7 +74,7 @@ class Overfitting(Rule):
         there = np.isfinite(evaluations.losses)
         steps, losses = evaluations.steps[there], evaluations.losses[there]
         if len(losses) < EVALUATIONS:
-            raise NotApplicable(f"needs {EVALUATIONS} evaluations")
+            raise NotApplicable(f"needs at least {EVALUATIONS} evaluations")
         best = int(losses.argmin())
         since = losses[best:]
         if len(since) <= AFTER_BEST or not _rose(losses, best):

@@ -62,7 +62,9 @@ class GradientsNotZeroed(Rule):
         seen = steps.gradients_zeroed >= 0
         left = steps.gradients_zeroed == 0
         if seen.sum() < ENOUGH:
-            raise NotApplicable(f"needs {ENOUGH} steps whose gradients were checked before the backward pass")
+            raise NotApplicable(
+                f"needs at least {ENOUGH} steps whose gradients were checked before the backward pass"
+            )
         if left.sum() < max(ENOUGH, MOSTLY * seen.sum()):
             return None
         first = int(steps.steps[left][0])

@@ -137,10 +137,10 @@ class UnreachedParameters(Rule):
     ) -> Finding | None:
         """Find layers that never had a gradient while others learned."""
         if (gradients.norms > 0).sum() < STEPS:
-            raise NotApplicable(f"needs {STEPS} steps with a gradient")
+            raise NotApplicable(f"needs at least {STEPS} steps with a gradient")
         ratios, weights = updates.ratios, updates.weight_norms
         if len(ratios) < COMPARED:
-            raise NotApplicable(f"needs {COMPARED} steps with the weights compared before and after")
+            raise NotApplicable(f"needs at least {COMPARED} steps with the weights compared before and after")
         held = ~np.isnan(ratios).all(axis=0)
         zero = held & (gradients.layer_norms == 0).all(axis=0)
         silent = zero & _unchanged(ratios, weights)
@@ -200,13 +200,8 @@ class UnreachedParameters(Rule):
         also = f" No gradient path leads from the loss to {_listed(none)}." if none else ""
         recurrent = all(OF_RECURRENT in name for name in zero)
         why = (
-            "But its output is not used: the model continues with the output or state of another layer or "
-            "direction"
-            if one
-            else (
-                "But their output is not used: the model continues with the output or state of another layer or "
-                "direction"
-            )
+            f"But {'its' if one else 'their'} output is not used: the model continues with the output or state of "
+            "another layer or direction"
             if recurrent
             else (
                 "Along this path, the gradient is multiplied by 0: by dead or saturated units, weights that are "

@@ -95,7 +95,7 @@ class VanishingGradients(Rule):
         """Compare the gradient at the beginning of the sequences with that at the end."""
         layers = [layer for layer in recurrence.layers if len(layer.steps) >= SAMPLES]
         if not layers:
-            raise NotApplicable(f"needs {SAMPLES} sampled steps of a recurrent layer")
+            raise NotApplicable(f"needs at least {SAMPLES} sampled steps of a recurrent layer")
         vanished = [(layer, _share(layer)) for layer in layers if _share(layer) <= VANISHED_IN_TIME]
         if not vanished:
             return None
@@ -141,7 +141,7 @@ class VanishingGradients(Rule):
         moved = _median(_later(updates.ratios))
         used = np.flatnonzero((norms > 0) & np.isfinite(moved))
         if len(used) < MIN_LAYERS:
-            raise NotApplicable(f"needs {MIN_LAYERS} layers that get a gradient")
+            raise NotApplicable(f"needs at least {MIN_LAYERS} layers that get a gradient")
         norms, moved = norms[used], moved[used]
         third = len(used) // 3
         share = float(np.median(norms[:third]) / np.median(norms[-third:]))

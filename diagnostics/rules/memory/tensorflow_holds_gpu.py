@@ -95,7 +95,7 @@ class TensorflowHoldsGpu(Rule):
     def from_crash(self, crash: CrashFacts, symptom: OutOfMemoryCrash) -> Finding | None:
         """Look for such a process after GPU memory ran out."""
         if not symptom.on_gpu or symptom.others is None or symptom.card is None:
-            raise NotApplicable("needs a GPU out-of-memory error and the processes that hold the memory")
+            raise NotApplicable("needs a GPU out-of-memory error and a list of the processes that hold the memory")
         holder = _tensorflow(symptom.others, symptom.card)
         if holder is None or holder.size is None:
             return None

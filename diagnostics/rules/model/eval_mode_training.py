@@ -98,7 +98,7 @@ class EvalModeTraining(MessageRule):
         if not layers:
             return None
         if len(modes.steps) < STEPS:
-            raise NotApplicable(f"needs {STEPS} steps with a sampled backward pass")
+            raise NotApplicable(f"needs at least {STEPS} steps with a sampled backward pass")
         training = np.flatnonzero(modes.in_training > 0)
         last = int(training[-1]) if training.size else None
         since = modes.steps if last is None else modes.steps[last + 1 :]
@@ -129,7 +129,7 @@ class EvalModeTraining(MessageRule):
     def from_state(self, state: NeverInTraining) -> Finding | None:
         """Look for layers whose state shows that they were never called in training mode."""
         if state.steps < KERAS_STEPS:
-            raise NotApplicable(f"needs {KERAS_STEPS} steps")
+            raise NotApplicable(f"needs at least {KERAS_STEPS} steps")
         one = len(state.layers) == 1
         return self.found(
             f"In {state.steps:,} steps, {_named(state.layers)} {'was' if one else 'were'} never called in "

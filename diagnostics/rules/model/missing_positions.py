@@ -141,7 +141,8 @@ def _proof(order: OrderFacts, fit: OrderFit | None) -> str | None:
     return (
         "The targets depend on the order: on "
         f"{fit.predicted} held-out rows, a model fitted to the token positions has {what} of "
-        f"{_number(fit.of_places, fit)}, and a model fitted to the token counts {_number(fit.of_counts, fit)}."
+        f"{_number(fit.of_places, fit)}, against {_number(fit.of_counts, fit)} for a model fitted to the token "
+        "counts."
     )
 
 

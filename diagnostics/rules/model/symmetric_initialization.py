@@ -74,7 +74,7 @@ class SymmetricInitialization(Rule):
         if steps < DIVERGED:
             raise NotApplicable(
                 f"needs a copy that was trained for at least {DIVERGED} steps, but this one was trained for "
-                f"{steps}"
+                f"only {steps}"
             )
         return self._equal(
             equal, f"training a copy of the model on one batch for {count_of(steps, 'step')}", steps

@@ -62,7 +62,7 @@ class MixedPrecisionMisuse(MessageRule):
     def from_steps(self, order: StepOrderFacts) -> Finding | None:
         """Check whether an optimizer steps on gradients that were never divided by the scale."""
         if min(order.steps, order.scaled) < ENOUGH:
-            raise NotApplicable(f"needs {ENOUGH} steps and {ENOUGH} losses scaled by a loss scaler")
+            raise NotApplicable(f"needs at least {ENOUGH} steps and {ENOUGH} losses scaled by a loss scaler")
         if order.unscaled:
             return None
         return self.found(
@@ -80,7 +80,7 @@ class MixedPrecisionMisuse(MessageRule):
         import numpy as np
 
         if clips.steps < STEPS:
-            raise NotApplicable(f"needs {STEPS} steps with clipped gradients from a scaled loss")
+            raise NotApplicable(f"needs at least {STEPS} steps with clipped gradients from a scaled loss")
         if clips.scaled < MOSTLY * clips.steps:
             return None
         scale = float(np.median(clips.scales))

@@ -197,7 +197,7 @@ class LossPlateau(Rule):
             raise NotApplicable("needs rows that differ from one another")
         last = last_third(losses, steps.total_steps)
         if len(last) < FEWEST or not np.isfinite(last).all():
-            raise NotApplicable(f"needs {FEWEST} finite losses in the last third of the run")
+            raise NotApplicable(f"needs at least {FEWEST} finite losses in the last third of the run")
         value = float(np.median(last))
         is_flat = np.ptp(last) <= REL_TOLERANCE * abs(value)
         if len(np.unique(steps.batch_fingerprints[-len(last) :])) < FEWEST or not is_flat:

@@ -184,7 +184,7 @@ class NotLearning(Rule):
     ) -> Finding | None:
         """Compare the end of the run with the constant prediction."""
         if steps.total_steps < STEPS:
-            raise NotApplicable(f"needs {STEPS} steps")
+            raise NotApplicable(f"needs at least {STEPS} steps")
         if not verdicts.complete:
             raise NotApplicable("needs a run that was not interrupted")
         if not verdicts.trained_alone:
@@ -290,7 +290,7 @@ class NotLearning(Rule):
         """Compare the trained model's predictions, output by output, with a constant one."""
         least = STEPS_OF_STATISTICS if answers.keeps_statistics else STEPS
         if answers.steps < least:
-            raise NotApplicable(f"needs {least} steps")
+            raise NotApplicable(f"needs at least {least} steps")
         unlearned = [one for one in answers.outputs if one.error >= NO_BETTER * one.constant_error > 0]
         unlearned = unlearned or [one for one in answers.outputs if _lags_behind(one, answers)]
         if not unlearned:
@@ -350,8 +350,8 @@ class NotLearning(Rule):
 
 
 PENALTY: Final = (
-    "if the loss includes a penalty on the weights, check that it does not outweigh the rest, which would drive "
-    "all weights to 0: its factor is usually 1e-4 to 1e-3",
+    "if the loss penalises the weights, check the factor of the penalty, usually 1e-4 to 1e-3: a penalty that "
+    "outweighs the rest drives all weights to 0",
     "train on one batch without any penalty, and check that the model can memorise it",
 )
 SHARED: Final = (

@@ -61,7 +61,7 @@ def in_vain(experiments: Experiments) -> str:
     """Say that no change helps."""
     return (
         f"Copies of the model that were retrained for {experiments.steps} steps with one change each did not "
-        f"learn either: {listed([run.phrase for run in experiments.runs], most=OTHERS)}."
+        f"learn either ({listed([run.phrase for run in experiments.runs], most=OTHERS)})."
     )
 
 

@@ -212,16 +212,16 @@ class LogitsAsProbabilities(MessageRule):
     @check
     def from_crash(self, crash: CrashFacts, symptom: NotProbabilities) -> Finding | None:
         """Explain an error of a loss that reads probabilities."""
-        reads = "the loss expects probabilities, which lie between 0 and 1"
+        reads = "the loss expects probabilities"
         if symptom.lowest is not None and symptom.highest is not None:
             seen = (
                 f"The model's outputs range from {symptom.lowest:.3g} to {symptom.highest:.3g}: they are "
-                f"logits, but {reads}."
+                f"logits, but {reads}, which lie between 0 and 1."
             )
         else:
             seen = (
-                f"The model's outputs do not all lie between 0 and 1, but {reads}. Usually the outputs are "
-                f"logits; a NaN causes the same error. {not_known('the values', crash.live)}"
+                f"{capitalized(reads)}, but not all of the model's outputs lie between 0 and 1. Usually the "
+                f"outputs are logits; a NaN causes the same error. {not_known('the values', crash.live)}"
             )
         return self.found(
             seen,
