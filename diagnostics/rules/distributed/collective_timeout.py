@@ -123,13 +123,13 @@ def _compared(waiting: Sequence[WaitingRank]) -> tuple[str, Fix] | None:
     lowest = min(one.number for one in waiting)
     behind = [one for one in waiting if one.number == lowest]
     if 2 * len(behind) <= len(waiting) and len(behind) < len(waiting):
-        others = [rank for rank in waiting if rank.number > lowest]
-        one = len(behind) == 1
+        others = [one for one in waiting if one.number > lowest]
+        single = len(behind) == 1
         return (
             f"{capitalized(_ranks(behind))} timed out in {behind[0].operation} number {lowest:,}, but "
             f"{_ranks(others)} timed out in {others[0].operation} number {others[0].number:,}: {_ranks(behind)} "
-            f"{'is' if one else 'are'} behind, so the other ranks wait for a collective that "
-            f"{'it has' if one else 'they have'} not started.",
+            f"{'is' if single else 'are'} behind, so the other ranks wait for a collective that "
+            f"{'it has' if single else 'they have'} not started.",
             (
                 f"look at {_ranks(behind[:1])} first: find out what it did differently or what took so long",
                 *_IN_ORDER,
