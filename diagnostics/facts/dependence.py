@@ -13,7 +13,7 @@ from diagnostics.facts.frozen import frozen
 
 from .where import Where
 
-REFUSED = "we called the model with a part of its batch, which your script does not do, and that raised"
+REFUSED = "calling the model on part of a batch, which your script does not do, raised"
 """Why a part could not be measured; the name of the exception follows."""
 
 Mixer = Literal["softmax", "reshape", "recurrent", "attention"]

@@ -27,10 +27,10 @@ class Holder:
     command: str | None = None
 
     def __str__(self) -> str:
-        """Render as `process 4711 (ada, TensorFlow): 20.3 GiB`, with as much of it as is known."""
+        """Render as `20.3 GiB in process 4711 (ada, TensorFlow)`, with as much of it as is known."""
         known = ", ".join(part for part in (self.user, *(self.frameworks or ())) if part)
-        held = "" if self.size is None else f": {in_bytes(self.size)}"
-        return f"process {self.pid}{f' ({known})' if known else ''}{held}"
+        held = "" if self.size is None else f"{in_bytes(self.size)} in "
+        return f"{held}process {self.pid}{f' ({known})' if known else ''}"
 
 
 @frozen

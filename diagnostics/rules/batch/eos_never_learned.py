@@ -84,7 +84,7 @@ class EosNeverLearned(Rule):
         ended = long_enough & np.isin(ids[rows, last], end.tokens)
         padded = long_enough & (mask.sum(axis=1) < length)
         if max(ended.sum(), padded.sum()) < TEXTS:
-            raise NotApplicable(f"needs {TEXTS} texts that end with the end token, or are padded")
+            raise NotApplicable(f"needs at least {TEXTS} texts that are padded or end with the end token")
         given = np.asarray(batch.labels)
         if np.isin(given[given != ignored], end.tokens).any():
             return None
@@ -97,28 +97,28 @@ class EosNeverLearned(Rule):
 
     def _ignored(self, texts: int, ended: int, token: int) -> Finding:
         return self.found(
-            f"{ended} of the {texts} texts in this batch end with the end-of-text token (id {token}), but its "
-            "label is ignored in each of them, while the other tokens contribute to the loss. The model "
-            "never learns to end a text, so generation continues until max_new_tokens. Usually the end "
-            "token is also the pad token, and the collator ignores the labels of all pad tokens.",
+            f"{_share(ended, texts)} in this batch end with the end-of-text token (id {token}), but its label is "
+            "always ignored, unlike those of the other tokens. The model never learns to end a text, so "
+            "generation continues until max_new_tokens. Usually, the end token is also the pad token, and the "
+            "collator ignores the labels of all pad tokens.",
             fix=(
                 OWN_PADDING,
-                "labels = input_ids.masked_fill(attention_mask == 0, -100)  # by mask, not by token id",
+                "labels = input_ids.masked_fill(attention_mask == 0, -100)  # use the mask, not the token id",
             ),
             evidence={"texts": texts, "ended": ended, "token": token},
         )
 
     def _absent(self, texts: int, padded: int, prompts: int, token: int, *, hidden: bool) -> Finding:
         where = (
-            "The end token is also the pad token, and the attention mask is 0 wherever it occurs: an end token "
-            "that belongs to a text would be masked like padding."
+            "The end token is also the pad token, and the attention mask is 0 wherever it occurs, so an end "
+            "token that belongs to a text would be masked like padding."
             if hidden
             else "The token does not occur in the batch."
         )
         return self.found(
-            f"{padded} of the {texts} texts in this batch are padded, and the end-of-text token (id {token}) "
-            f"is not a label in any of them. {where} The model never learns to end a text, so generation "
-            "continues until max_new_tokens.",
+            f"{_share(padded, texts)} in this batch are padded, but none of them has the end-of-text token (id "
+            f"{token}) as a label. {where} The model never learns to end a text, so generation continues until "
+            "max_new_tokens.",
             fix=(
                 "tokenizer(text + tokenizer.eos_token)",
                 *((OWN_PADDING,) if hidden else ("use a chat template that writes eos_token after each answer",)),
@@ -126,6 +126,10 @@ class EosNeverLearned(Rule):
             evidence={"texts": texts, "padded": padded, "prompts": prompts, "token": token, "hidden": hidden},
             severity=None if prompts >= TEXTS else "note",
         )
+
+
+def _share(number: int, texts: int) -> str:
+    return f"All {texts} texts" if number == texts else f"{number} of the {texts} texts"
 
 
 def _of_tokens(labels: Array | None, ids: Array, ignored: int) -> Array | None:

@@ -60,22 +60,21 @@ class MaskedCausalInputs(Rule):
         """Compare each label with the token at its position."""
         causal = any(name in model.name for name in SHIFTING) and not any(name in model.name for name in OTHERS)
         if model.is_own or not causal or model.computes_loss is False:
-            raise NotApplicable("needs a causal language model of transformers that computes its own loss")
+            raise NotApplicable("needs a causal Hugging Face language model that computes its own loss")
         tokens, labels = batch.token_ids, batch.labels
         if tokens is None or labels is None or tokens.ndim != 2 or labels.shape != tokens.shape:
             raise NotApplicable("needs a label for each token")
         counted = labels != (-100 if batch.ignore_index is None else batch.ignore_index)
         if counted.sum() < ENOUGH:
-            raise NotApplicable(f"needs {ENOUGH} labels")
+            raise NotApplicable(f"needs at least {ENOUGH} labels")
         hidden = (labels != tokens)[counted].mean()
         ahead = (labels[:, :-1] == tokens[:, 1:])[counted[:, :-1]]
         if counted.mean() > COUNTED or hidden < HIDDEN or (ahead.size and ahead.mean() >= HIDDEN):
             return None
         return self.found(
-            f"{int(counted.sum())} of the {counted.size} tokens in this batch have a label, and {hidden:.0%} "
-            "of these are replaced by another token in the input: the batch is masked as for masked "
-            f"language modelling. {model.name} predicts the next token and must see all earlier tokens "
-            "unmasked.",
+            f"{int(counted.sum())} of the {counted.size} tokens in this batch have a label, and the input "
+            f"replaces {hidden:.0%} of these tokens with others, as in masked language modelling. But "
+            f"{model.name} predicts the next token, so it must see all earlier tokens unmasked.",
             fix="DataCollatorForLanguageModeling(tokenizer, mlm=False)",
             evidence={
                 "labels": int(counted.sum()),

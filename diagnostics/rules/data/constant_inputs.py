@@ -28,7 +28,7 @@ UNUSUAL = 0.01  # share of the numbers in other rows; a more common value is a b
 CONSTANT_BY_NATURE = ("mask", "bias", "position", "type_id", "segment", "weight", "length")
 
 MANY = 1000  # examples in a batch; a column that is the same in this many is constant, or nearly so
-ONLY = " Only these {} rows were read: the columns may vary in other rows."
+ONLY = " Only these {} rows were read; other rows may differ."
 CHECK = (
     "first check the whole dataset with table.std(axis=0) == 0, and drop only the columns that are constant in "
     "all rows"
@@ -122,7 +122,7 @@ class ConstantInputs(Rule):
             f"{found.different_targets} different targets. The model cannot tell these rows apart, so it "
             "can only learn one prediction for all of them.",
             fix=(
-                "look for code that substitutes a blank row, such as an except: clause around reading a file",
+                "look for code that substitutes a blank row, such as an except clause around a file read",
                 "remove these rows from the dataset",
             ),
             evidence={
@@ -139,14 +139,14 @@ class ConstantInputs(Rule):
         differ = labels is not None and labels.shape[:1] == (batch.size,) and bool((labels != labels[:1]).any())
         number = len(np.unique(labels, axis=0)) if differ and labels is not None else 1
         value = _one_value(arrays)
-        what = f", filled with {value:g}" if value is not None else ""
+        what = f" (every value is {value:g})" if value is not None else ""
         return self.found(
             f"All {batch.size} examples in this batch have the same input{what}"
-            + (f", but {number} different labels. " if differ else ". ")
+            + (f" but {number} different labels. " if differ else ". ")
             + "The model cannot distinguish them, so it can only learn a constant prediction.",
             fix=(
-                "check the rows before batching: the code that creates them reads the same row each time, or "
-                "no row at all"
+                "check the rows before batching: the code that creates them probably reads the same row every "
+                "time, or never writes the row that it reads"
             ),
             evidence={"inputs": list(arrays), "examples": batch.size, "different_labels": number, "value": value},
             severity="error" if differ and not _may_differ_later(dataset) else "warning",
@@ -158,7 +158,7 @@ class ConstantInputs(Rule):
             f"{capitalized(listed(map(_called, alike)))} {'is' if one else 'are'} the same for all {batch.size} "
             f"examples in this batch, so the model can learn nothing from {'it' if one else 'them'}. That is fine "
             "for a coordinate grid or an initial state, but not for a feature.",
-            fix="if this input is a feature, check the code that creates it, because its values were lost",
+            fix="if this input is a feature, check the code that creates it: the real values were lost",
             evidence={"inputs": alike, "examples": batch.size},
             severity="note",
         )
@@ -173,13 +173,13 @@ class ConstantInputs(Rule):
             if not columns:
                 continue
             one = len(columns) == 1
+            they = "it" if one else "them"
             shown = ", ".join(map(str, columns[:COLUMNS_NAMED])) + (", …" if columns[COLUMNS_NAMED:] else "")
             return self.found(
-                f"{len(columns)} of the {table.shape[1]} columns of {_called(name)} "
-                f"{'is' if one else 'are'} the same for all {batch.size} examples in this batch: "
-                f"{'column' if one else 'columns'} {shown}, counted from 0. The model can learn nothing from "
-                f"{'it' if one else 'them'}, and dividing by {'its' if one else 'their'} standard deviation is a "
-                f"division by 0.{ONLY.format(batch.size) if batch.size < MANY else ''}",
+                f"{len(columns)} of the {table.shape[1]} columns of {_called(name)} {'is' if one else 'are'} "
+                f"constant over all {batch.size} examples in this batch: {'column' if one else 'columns'} {shown} "
+                f"(counting from 0). The model can learn nothing from {they}, and standardising {they} divides by "
+                f"0.{ONLY.format(batch.size) if batch.size < MANY else ''}",
                 fix=(
                     DROP if batch.size >= MANY else CHECK,
                     "fix the code that creates these columns",
@@ -206,7 +206,7 @@ def _constant_by_nature(name: str) -> bool:
 
 
 def _called(name: str) -> str:
-    return f"input {name}" if name.isdigit() else name
+    return f"input {name}" if name.isdigit() else f"input '{name}'"
 
 
 def _constant_columns(table: Array) -> list[int]:

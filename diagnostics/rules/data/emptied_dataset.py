@@ -48,18 +48,18 @@ class EmptiedDataset(MessageRule):
     def from_crash(self, crash: CrashFacts, symptom: EmptyDatasetCrash) -> Finding | None:
         """Report that nothing is left, and what may have removed it."""
         columns: Fix = (
-            'check trainer.train_dataset.column_names: tokenize the dataset, and name the target column "labels"',
-            "TrainingArguments(remove_unused_columns=False), if your collator creates the inputs",
+            'tokenize the dataset, name the target column "labels", and check trainer.train_dataset.column_names',
+            "if your collator creates the inputs: TrainingArguments(remove_unused_columns=False)",
         )
         rows: Fix = (
             "print(len(dataset)) after each step that builds the dataset: loading, filtering and splitting",
-            "assert len(dataset) > 0 before the loader is created",
+            "assert len(dataset) > 0 before creating the loader",
         )
-        asked = "" if symptom.index is None else f"Row {symptom.index} was requested. "
         if symptom.index is not None:
             return self.found(
-                f"The dataset is empty. {asked}Trainer removes all columns that the model's forward method "
-                "does not accept, and a Hugging Face dataset without columns has no rows.",
+                f"The dataset is empty, but row {symptom.index} was requested. Trainer removes all columns that "
+                "the model's forward method does not accept, and a Hugging Face dataset without columns has no "
+                "rows.",
                 fix=(*columns, rows[0]),
                 evidence={"index": symptom.index},
                 where=crash.where,

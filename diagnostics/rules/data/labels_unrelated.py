@@ -95,7 +95,7 @@ class LabelsUnrelated(Rule):
     def from_rows(self, rows: RowLedger, targets: TargetHistory | None = None) -> Finding | None:
         """Compare the targets of rows that recurred."""
         if rows.rows < ROWS:
-            raise NotApplicable(f"needs {ROWS} repeated rows" if rows.rows else "")
+            raise NotApplicable(f"needs at least {ROWS} repeated rows" if rows.rows else "")
         by_chance = 1 - rows.chance
         spread = math.sqrt(max(by_chance * rows.chance, 1 / rows.compared) / rows.compared)
         stayed = 1 - rows.changed / rows.compared
@@ -111,7 +111,7 @@ class LabelsUnrelated(Rule):
             f"The same inputs appear with different targets at different times: {rows.changed:,} of "
             f"{rows.compared:,} repeated rows ({rows.changed / rows.compared:.0%}) had a different target than "
             f"before, often that of another row. Randomly assigned targets would differ in {rows.chance:.0%} of "
-            "the repeats. Inputs and targets are paired in different orders.",
+            "the repeats. So inputs and targets are not in the same order.",
             fix={
                 "torch": "rows = torch.randperm(n); x[rows], y[rows]  # one order for both",
                 "keras": (
@@ -135,16 +135,17 @@ class LabelsUnrelated(Rule):
         """Report inputs that were reordered without their targets."""
         if not rows.unpaired:
             raise NotApplicable
+        moved = "all" if rows.moved == rows.in_batch else f"{rows.moved} of the"
         by = "the collator reorders them" if rows.collated else "the script reorders them between loader and model"
         return self.found(
-            f"In the first batch, {rows.moved} of the {rows.in_batch} input rows are no longer at the position "
-            f"of their example: {by}, for instance by length, but the targets keep the old order. "
+            f"In the first batch, {moved} {rows.in_batch} input rows changed position: {by}, for instance by "
+            "length, but the targets keep the old order. As a result, "
             f"{rows.unpaired} rows have the target of another example.",
             fix=(
-                "batch.sort(key=lambda example: len(example[0]), reverse=True)  # whole examples, then zip(*batch)"
+                "batch.sort(key=lambda example: len(example[0]), reverse=True)  # sort examples before zip(*batch)"
                 if rows.collated
                 else "x, y = x[order], y[order]  # one order for both",
-                "pack_padded_sequence(..., enforce_sorted=False), which does not need sorted rows",
+                "do not sort the rows: pack_padded_sequence(..., enforce_sorted=False)",
             ),
             evidence={"rows": rows.in_batch, "moved": rows.moved, "targets_apart": rows.unpaired},
         )
@@ -166,7 +167,7 @@ class LabelsUnrelated(Rule):
             or len(ids) < TAGGED
             or not np.isin(mask, (0, 1)).all()
         ):
-            raise NotApplicable(f"needs a token-classification model, and {TAGGED} rows")
+            raise NotApplicable(f"needs a token-classification model and {TAGGED} rows")
         real, known = mask == 1, tags != (-100 if batch.ignore_index is None else batch.ignore_index)
         start = ids[0, 0]
         if not (real[:, 0] & (ids[:, 0] == start)).all() or (ids[:, 1:][real[:, 1:]] == start).any():
@@ -181,11 +182,11 @@ class LabelsUnrelated(Rule):
         return self.found(
             f"Every row begins with a start token (id {start}), yet that position has {len(counts)} different "
             "tags in this batch, and the last quarter of each row has "
-            f"{'no tag' if not tail.any() else 'a single tag'}. There is one tag per word, but the tokens are "
-            "subwords after a start token, so the tags are misaligned with the words.",
+            f"{'no tags' if not tail.any() else 'the same tag throughout'}. There is one tag per word, but the "
+            "tokens are subwords, preceded by a start token, so the tags are misaligned with the words.",
             fix=(
                 "labels = [-100 if i is None else tags[i] for i in tokenized.word_ids()]",
-                "tag only the first subword of each word, with -100 for the other subwords and for special tokens",
+                "tag only the first subword of each word, and give all other tokens the label -100",
             ),
             evidence={"start_token": int(start), "tags_of_it": len(counts), "rows": len(ids)},
             severity="warning",
@@ -201,12 +202,12 @@ class LabelsUnrelated(Rule):
             return None
         first, second = apart.names
         return self.found(
-            f"`{first}` and `{second}` are shuffled one after the other, each in its own order, because the "
-            "first shuffle advances the random generator. The model is trained on these inputs and "
-            "targets, so the targets no longer match the rows.",
+            f"`{first}` and `{second}` are shuffled separately. The first shuffle advances the random generator, "
+            "so the two orders differ. The model is trained on these inputs and targets, so it learns from "
+            "targets that do not match the rows.",
             fix=(
-                f"order = np.random.permutation(len({first}))  # one order for both",
-                f"{first}, {second} = {first}[order], {second}[order]",
+                f"order = np.random.permutation(len({first})); {first}, {second} = {first}[order], "
+                f"{second}[order]",
             ),
             evidence={"first": first, "second": second},
             where=apart.where,
@@ -218,7 +219,7 @@ class LabelsUnrelated(Rule):
         return self.found(
             f"Some rows of `{inputs}` are filtered out by their values, but `{targets}` keeps the targets of "
             f"all rows: `{shown}` pairs them by position. From the first removed row on, each row has the "
-            "target of another row.",
+            "target of a different row.",
             fix=f"{inputs}, {targets} = {inputs}[keep], {targets}[keep]  # one mask for both",
             evidence={"inputs": inputs, "targets": targets},
             where=cut.where,

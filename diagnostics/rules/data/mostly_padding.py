@@ -63,15 +63,13 @@ class MostlyPadding(Rule):
             return None
         examples = len(lengths)
         if longest < width:
-            cause = f"and all are padded to {width}, although the longest has {longest}"
-            if examples == 1:
-                cause = f"but it is padded to {width}"
-            fix = 'data_collator=DataCollatorWithPadding(tokenizer) instead of padding="max_length"'
+            cause = f"but {'is' if examples == 1 else 'all are'} padded to {width}"
+            fix = 'use data_collator=DataCollatorWithPadding(tokenizer) instead of padding="max_length"'
         else:
-            cause = f"and all are padded to the longest, which has {width}"
-            fix = 'TrainingArguments(train_sampling_strategy="group_by_length") batches examples of similar length'
+            cause = f"and all are padded to {width}, the length of the longest"
+            fix = 'batch examples of similar length: TrainingArguments(train_sampling_strategy="group_by_length")'
         return self.found(
-            f"{share:.0%} of this batch is padding: {_have(examples, shortest, longest)}, {cause}. The "
+            f"{share:.0%} of this batch is padding: {_have(examples, shortest, longest)} {cause}. The "
             "results are correct, but most of the computation is wasted.",
             fix=fix,
             evidence={
@@ -87,4 +85,8 @@ class MostlyPadding(Rule):
 
 def _have(examples: int, shortest: int, longest: int) -> str:
     tokens = f"{shortest} to {longest}" if shortest < longest else f"{longest}"
-    return f"its {examples} examples have {tokens} tokens" if examples > 1 else f"its example has {tokens} tokens"
+    return (
+        f"its {examples} examples have {tokens} tokens"
+        if examples > 1
+        else f"its only example has {tokens} tokens"
+    )

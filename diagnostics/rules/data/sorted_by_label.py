@@ -7,11 +7,12 @@ import math
 import numpy as np
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.array import Array
 from diagnostics.facts.data import DatasetFacts, RowOrder
 from diagnostics.facts.pipeline import ModelFacts, OutputFacts
 from diagnostics.facts.training import PredictionFacts, StepHistory
+from diagnostics.text.join import listed
 
 MIN_BATCHES = 3
 MIN_LABELS = 8  # in a batch; eight labels of two equally common classes agree by chance once in 128 times
@@ -83,7 +84,7 @@ class SortedByLabel(Rule):
         if pure is None:
             return None
         if dataset.labels is None or not dataset.labels.size:
-            raise NotApplicable("needs to know all classes")
+            raise NotApplicable("needs to know how many classes there are")
         classes, counts = np.unique(dataset.labels, return_counts=True)
         if classes.size < 2:
             if dataset.spread_out:
@@ -102,7 +103,7 @@ class SortedByLabel(Rule):
         ):
             return None
         if outputs.num_classes is None:
-            raise NotApplicable("needs to know all classes")
+            raise NotApplicable("needs to know how many classes there are")
         different = np.unique(np.concatenate(pure)).size
         if outputs.num_classes < 2 or (outputs.num_classes == 2 and different < 2):
             return None  # with two outputs, one class may simply be rare
@@ -163,8 +164,9 @@ class SortedByLabel(Rule):
         pure = [batch for batch in batches if (batch == batch[0]).all()]
         if len(pure) < MIN_BATCHES or 2 * len(pure) < len(batches):
             return None
+        which = "All" if len(pure) == len(batches) else f"{len(pure)} of the"
         return self.found(
-            f"{len(pure)} of the {len(batches)} batches of an epoch contain only one class: the {len(labels):,} "
+            f"{which} {len(batches)} batches of an epoch contain only one class: the {len(labels):,} "
             "rows are sorted by label, and fit(shuffle=False) keeps that order. Each step biases the model "
             f"towards one of the {len(classes)} classes, and the next class undoes it.",
             fix="model.fit(x, y, shuffle=True)  # the default",
@@ -176,11 +178,11 @@ class SortedByLabel(Rule):
         if np.array_equal(theirs, ours):
             return None
         never = np.setdiff1d(theirs, ours)
-        shown = ", ".join(map(str, theirs[:SHOWN])) + (", …" if len(theirs) > SHOWN else "")
+        shown = listed(theirs, "or", most=SHOWN)
         why = (
-            f"No row with label {', '.join(map(str, never[:SHOWN]))} is left to train on."
+            f"No row with label {listed(never, 'or', most=SHOWN)} is left to train on."
             if len(never)
-            else f"The {len(kept):,} rows left to train on have {len(ours)} labels."
+            else f"The {len(kept):,} rows left to train on have {len(ours)} different labels."
         )
         return self.found(
             f"The rows are sorted by label, and validation_split holds out the last {len(held):,} of them before "
@@ -204,7 +206,7 @@ class SortedByLabel(Rule):
         each = [int(batch[0]) for batch in pure]
         return self.found(
             f"{share} batches {'that were read contains' if len(pure) == first else 'contain'} only one class "
-            f"(label {', then '.join(map(str, _runs(each)))}), while {whence} {classes} classes. The rows are "
+            f"(label {', then '.join(map(str, _runs(each)))}), but {whence} {classes} classes. The rows are "
             f"sorted by label and {_shuffle(dataset, model)}, so each step biases the model towards one class, "
             "and the next class undoes it.",
             fix=_fix(model),
@@ -249,11 +251,11 @@ def _at_least(successes: int, trials: int, chance: float) -> float:
     )
 
 
-def _fix(model: ModelFacts) -> str:
+def _fix(model: ModelFacts) -> Fix:
     if model.library == "keras":
         return (
-            "dataset.shuffle(number_of_rows) before .batch(...), so that rows are shuffled, not batches; or "
-            "pass arrays to model.fit, which shuffles them itself"
+            "call dataset.shuffle(number_of_rows) before .batch(...), so that rows are shuffled, not batches",
+            "pass arrays to model.fit, which shuffles them itself",
         )
     return "DataLoader(dataset, batch_size=..., shuffle=True)"
 

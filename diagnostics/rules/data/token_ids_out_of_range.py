@@ -18,23 +18,22 @@ MAX_FIRST_POSITION = 2  # most models count positions from 0; RoBERTa starts one
 FIX = {
     "torch": (
         "load the tokenizer and the model from the same checkpoint",
-        "after tokenizer.add_tokens(...): model.resize_token_embeddings(len(tokenizer))",
+        "after tokenizer.add_tokens(...), call model.resize_token_embeddings(len(tokenizer))",
     ),
     "peft": (
         "load the tokenizer and the base model from the same checkpoint",
-        "after tokenizer.add_tokens(...): base.resize_token_embeddings(len(tokenizer)) before get_peft_model, and "
-        "list the new rows in LoraConfig(trainable_token_indices=...); otherwise these rows stay random, because "
-        "the base model is frozen",
+        "after tokenizer.add_tokens(...), call base.resize_token_embeddings(len(tokenizer)), then get_peft_model "
+        "with the new rows in LoraConfig(trainable_token_indices=...): the frozen base model does not train them",
     ),
     "keras": (
         "load the tokenizer and the model from the same preset",
-        "in a custom model: keras.layers.Embedding(n, ...), where n is the largest id + 1",
+        "in a custom model, use keras.layers.Embedding(n, ...), where n is the largest id + 1",
     ),
 }
 NOT_NEGATIVE = "pad the input with the pad token's id instead of -100"
 NOT_FOUND = (
-    "give missing words their own id, 0 or higher: index.get(word, -1), str.find and pandas category codes return "
-    "-1 for them",
+    "give missing words an id of at least 0: index.get(word, -1), str.find and pandas category codes return -1 "
+    "for them",
     "pad with 0 (pad_sequences, mask_zero=True), and start the word ids at 1",
 )
 """For an id of -1, which no tokenizer pads with."""
@@ -124,7 +123,7 @@ class TokenIdsOutOfRange(MessageRule):
     def _one(self, offending: int, rows: int, crash: CrashFacts) -> Finding:
         """Report the one id that the error message names."""
         table = f"the embedding has {rows} rows, for ids 0 to {rows - 1}"
-        seen = f"An id in this batch is {offending}, but {table}."
+        seen = f"This batch contains the id {offending}, but {table}."
         if offending >= 0:
             seen += f" If this is a token id, {WHY}."
         return self.found(

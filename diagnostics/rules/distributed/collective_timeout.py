@@ -85,8 +85,9 @@ def _rendezvous(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:
                 "set world_size to the total number of processes on all machines, not to the number of machines",
             ),
         )
+    late = "The missing process" if of - came == 1 else "The other processes"
     return (
-        f"{came} of {of} processes joined the rendezvous{waited}. The others did not start, failed before "
+        f"{came} of {of} processes joined the rendezvous{waited}. {late} did not start, failed before "
         "init_process_group, or cannot reach MASTER_ADDR:MASTER_PORT.",
         (
             "read the logs of the processes that did not join",
@@ -104,15 +105,13 @@ def _collective(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:
     which = "" if symptom.number is None else f" (number {symptom.number:,})"
     waited = "" if symptom.seconds is None else f" for {symptom.seconds:,.0f} s"
     return (
-        f"{who} waited in {call}{which}{waited}, but another rank did not take part. The rank that reports the "
+        f"{who} waited in {call}{which}{waited}, but another rank never joined in. The rank that reports the "
         "timeout is rarely the one at fault.",
         (
-            "look for the first rank with a traceback, or for a rank whose log does not reach this step",
-            "run every collective on every rank: never inside if rank == 0, and with the same number of "
-            "batches on each rank",
-            "set TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the rank and the call that differ",
-            "init_process_group(timeout=timedelta(hours=1)), if one rank takes longer than the limit to "
-            "prepare data",
+            "look for the first rank with a traceback, or for a rank whose log ends before this step",
+            *_IN_ORDER,
+            "if one rank needs more time to prepare data, raise the limit: "
+            "init_process_group(timeout=timedelta(hours=1))",
         ),
     )
 
@@ -125,13 +124,14 @@ def _compared(waiting: Sequence[WaitingRank]) -> tuple[str, Fix] | None:
     behind = [one for one in waiting if one.number == lowest]
     if 2 * len(behind) <= len(waiting) and len(behind) < len(waiting):
         others = [one for one in waiting if one.number > lowest]
+        single = len(behind) == 1
         return (
-            f"{capitalized(_ranks(behind))} gave up in {behind[0].operation} number {lowest:,}, and "
-            f"{_ranks(others)} in {others[0].operation} number {others[0].number:,}: {_ranks(behind)} "
-            f"{'is' if len(behind) == 1 else 'are'} behind, and the other ranks wait for a collective that "
-            "it has not started.",
+            f"{capitalized(_ranks(behind))} timed out in {behind[0].operation} number {lowest:,}, but "
+            f"{_ranks(others)} timed out in {others[0].operation} number {others[0].number:,}: {_ranks(behind)} "
+            f"{'is' if single else 'are'} behind, so the other ranks wait for a collective that "
+            f"{'it has' if single else 'they have'} not started.",
             (
-                f"look at {_ranks(behind[:1])} first: what did it do differently, and what took so long?",
+                f"look at {_ranks(behind[:1])} first: find out what it did differently or what took so long",
                 *_IN_ORDER,
             ),
         )
@@ -147,15 +147,15 @@ def _compared(waiting: Sequence[WaitingRank]) -> tuple[str, Fix] | None:
     first, second = (f" of {number:,} elements" if sizes else "" for number in (size or 0, other_size or 0))
     return (
         f"Collective number {lowest:,} is {call}{first} on {_ranks(most)} but {other}{second} on "
-        f"{_ranks(few)}: the ranks started different collectives, so no rank could finish.",
-        (f"look at what {_ranks(few)} did differently", *_IN_ORDER),
+        f"{_ranks(few)}. The ranks called different collectives, so no rank could finish.",
+        (f"find out what {_ranks(few)} did differently", *_IN_ORDER),
     )
 
 
 _IN_ORDER = (
-    "run every collective on every rank: never inside if rank == 0, and with the same number of batches on "
-    "each rank",
-    "set TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the rank and the call that differ",
+    "call every collective on every rank, never inside `if rank == 0`, and give each rank the same number of "
+    "batches",
+    "set TORCH_DISTRIBUTED_DEBUG=DETAIL: the error then names the rank and the call that differ",
 )
 
 

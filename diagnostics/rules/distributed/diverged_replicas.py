@@ -15,22 +15,22 @@ TOLERANCE = 1e-3
 """Share of a parameter's typical value. Equal gradients give equal bits on equal hardware; other processors may
 round differently, by 1e-7 per step in float32."""
 MAX_NAMED = 6
-BY_WRAPPER = "DistributedDataParallel keeps replicas in sync as long as it averages every gradient."
+BY_WRAPPER = "DistributedDataParallel keeps replicas in sync only while it averages every gradient."
 BY_HAND = (
-    "The script averages their gradients with all_reduce, which keeps replicas in sync if all of them start "
+    "The script averages their gradients with all_reduce, which keeps replicas in sync only if all of them start "
     "from the same weights and each step uses the averaged gradients."
 )
 SAME_SETTINGS = "use the same optimizer, learning rate and clipping on every rank"
 FIX = (
-    "do not step the optimizer on gradients from within no_sync(): the last backward pass of each step must go "
-    "through the wrapper",
-    "do not change weights on one rank only: load checkpoints on every rank before wrapping",
+    "run the last backward pass of each step outside no_sync() and through the wrapper, so that the gradients are "
+    "averaged",
+    "change weights on every rank, not only on one: load checkpoints on every rank before wrapping the model",
     SAME_SETTINGS,
 )
 FIX_AT_START = (
-    "load checkpoints and initialise layers before wrapping: DistributedDataParallel broadcasts the weights of "
-    "rank 0 in its constructor, and never again",
-    "load the same checkpoint, and initialise with the same seed, on every rank",
+    "load checkpoints and initialise layers before wrapping the model: DistributedDataParallel broadcasts rank "
+    "0's weights only once, in its constructor",
+    "on every rank, load the same checkpoint and initialise with the same seed",
     SAME_SETTINGS,
 )
 ALIKE_AT_FIRST = 0.2
@@ -38,17 +38,17 @@ ALIKE_AT_FIRST = 0.2
 one step apart; models from different seeds are further apart, and may be trained separately on purpose."""
 FEWEST_SAMPLES = 3
 FIX_APART = (
-    "model = DistributedDataParallel(model), before the optimizer is created, and call the wrapper",
+    "wrap the model before creating the optimizer, and call the wrapper: model = DistributedDataParallel(model)",
     (
-        "with Accelerate: accelerator.prepare(model, optimizer, loader), which averages only the gradients of "
-        "a prepared model"
+        "with Accelerate, call accelerator.prepare(model, optimizer, loader): only a prepared model has its "
+        "gradients averaged"
     ),
-    "average the gradients in the script, between backward() and step(): dist.all_reduce(parameter.grad), which "
-    "sums, then parameter.grad /= dist.get_world_size()",
+    "average the gradients between backward() and step(): dist.all_reduce(parameter.grad); parameter.grad /= "
+    "dist.get_world_size()",
 )
 FIX_BY_HAND = (
     "all_reduce the gradients after backward() and before optimizer.step(), and divide them by the world size",
-    "start from equal weights: dist.broadcast(parameter.data, 0) once for each parameter and buffer",
+    "start every rank from the same weights: dist.broadcast(parameter.data, 0) once for each parameter and buffer",
     SAME_SETTINGS,
 )
 
@@ -117,12 +117,16 @@ class DivergedReplicas(Rule):
                 equal = number
                 continue
             name, pair, size = differing[0]
-            others = f" and {len(differing) - 1} more" if len(differing) > 1 else ""
-            since = "from the start" if equal is None else f"since some step after step {equal}"
+            others = len(differing) - 1
+            more = f", and {others} more parameter{'s differ' if others > 1 else ' differs'}" if others else ""
+            since = (
+                f"have differed from the start: after step {number},"
+                if equal is None
+                else f"were identical after step {equal} but differ after step {number}:"
+            )
             return self.found(
-                f"The replicas of {replicas.model} have differed {since}: after step {number}, {name}{others} "
-                f"{'differ' if others else 'differs'} between ranks {listed(pair)}, by {size:.1%} of its "
-                f"typical value. {BY_HAND if replicas.by_hand else BY_WRAPPER}",
+                f"The replicas of {replicas.model} {since} {name} differs between ranks {listed(pair)} by "
+                f"{size:.1%} of its typical value{more}. {BY_HAND if replicas.by_hand else BY_WRAPPER}",
                 fix=FIX_BY_HAND if replicas.by_hand else FIX if number else FIX_AT_START,
                 evidence={
                     "step": number,
@@ -140,7 +144,7 @@ class DivergedReplicas(Rule):
         sizes = {name: size for name, _, size in _differing(replicas, first)}
         held = next(iter(replicas.ranks.values()))[first].weights
         if len(replicas.steps) < FEWEST_SAMPLES or not held:
-            raise NotApplicable("needs more steps of two ranks that train the same model")
+            raise NotApplicable("needs more steps from two ranks that train the same model")
         if float(np.median([sizes.get(name, 0.0) for name in held])) > ALIKE_AT_FIRST:
             raise NotApplicable("the ranks start from different weights, perhaps on purpose")
         differing = list(_differing(replicas, last))
@@ -148,7 +152,7 @@ class DivergedReplicas(Rule):
             return None
         name, pair, size = max(differing, key=lambda one: one[2])
         return self.found(
-            f"Each of {len(replicas.ranks)} ranks trains its own {replicas.model} on its share of the rows: "
+            f"Each of the {len(replicas.ranks)} ranks trains its own {replicas.model} on its share of the rows: "
             "the model is not wrapped in DistributedDataParallel, and no collective since the first step "
             f"was large enough to average gradients or weights. After step {last}, {name} differs between "
             f"ranks {listed(pair)} by {size:.1%} of its typical value.",

@@ -62,7 +62,8 @@ class LauncherFailure(MessageRule):
                     symptom.launcher,
                     "look above for the first traceback, and pass the whole log to diagnose explain",
                 ),
-                "decorate main() with torch.distributed.elastic.multiprocessing.errors.record",
+                "decorate main() with torch.distributed.elastic.multiprocessing.errors.record to get its "
+                "traceback",
                 "run the script in one process: python train.py",
             ),
             evidence={"launcher": symptom.launcher, "rank": symptom.rank, "exit_code": symptom.exit_code},
@@ -71,10 +72,10 @@ class LauncherFailure(MessageRule):
 
 
 _LOGS = {
-    "torchrun": "torchrun --log-dir logs --tee 3 ..., and read the stderr of that rank",
-    "srun": "srun --label --output log_%t.txt ..., and read the log of that task, or pass the full output to "
-    "diagnose explain",
-    "mpirun": "mpirun --output tag ... (--tag-output before version 5), and read the lines of that rank",
+    "torchrun": "run torchrun --log-dir logs --tee 3 ..., and read the stderr of the failed process",
+    "srun": "run srun --label --output log_%t.txt ..., and pass the log of the failed task to diagnose explain",
+    "mpirun": "run mpirun --output tag ... (--tag-output before version 5), and read the lines of the failed "
+    "process",
 }
 
 

@@ -65,10 +65,10 @@ class RepeatedShuffle(Rule):
             return None
         seed, epoch = same[0].shuffled
         return self.found(
-            f"{count_of(len(same), 'iteration')} over the training rows used the same order: the "
-            f"DistributedSampler shuffles by its seed and epoch, which were {seed} and {epoch} each time. Without "
+            f"{count_of(len(same), 'iteration')} over the training rows used the same order, because the "
+            f"DistributedSampler shuffles by seed and epoch, which were {seed} and {epoch} every time. Without "
             "set_epoch, every epoch has the same batches, and this rank never gets another rank's rows.",
-            fix="sampler.set_epoch(epoch) at the start of each epoch, before the loop over the loader",
+            fix="call sampler.set_epoch(epoch) at the start of each epoch, before iterating over the loader",
             evidence={
                 "iterations": len(same),
                 "seed": seed,

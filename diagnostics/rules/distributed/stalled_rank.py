@@ -59,15 +59,15 @@ class StalledRank(Rule):
         unknown = stall.world - len(stall.ranks)
         if waits and absent:
             message = (
-                f"{for_long} {capitalized(who(absent))} {_position(absent)}, and {who(waits)} "
-                f"{'wait' if len(waits) > 1 else 'waits'} in {call(waits[0])}."
+                f"{for_long} {capitalized(who(absent))} {_position(absent)}. {capitalized(who(waits))} "
+                f"{'are' if len(waits) > 1 else 'is'} waiting in {call(waits[0])}."
             )
             where = absent[0].where
         elif waits:
             if len(by_call(waits)) > 1:  # that is mismatched-collective
                 return None
             every = "Both" if len(waits) == 2 else f"All {len(waits)}"
-            message = f"{for_long} {every} ranks that report here wait in {call(waits[0])}."
+            message = f"{for_long} {every} ranks that reported are waiting in {call(waits[0])}."
             message += (
                 f" The other {count_of(unknown, 'rank')} may not have reached this call."
                 if unknown
@@ -102,26 +102,26 @@ def _position(ranks: list[Stalled], *, by_name: bool = False) -> str:
     first = ranks[0]
     name = f"rank {first.number} " if by_name else ""
     verb = "is" if by_name or len(ranks) == 1 else "are"
-    inside = (
-        "" if first.where is None or first.inside.startswith(f"{first.where.file}:") else f", in {first.inside}"
-    )
+    here = first.where is None or first.inside.startswith(f"{first.where.file}:")
+    inside = "" if here else f", inside {first.inside}"
     code = f" ({first.code})" if first.code else ""
     return f"{name}{verb}{place(first) or f' in {first.inside}'}{code}{inside}"
 
 
 def _fixes(one_is_late: bool, somebody_works: bool, unknown: int) -> tuple[str, ...]:
     if one_is_late:
-        first = "check the line that the late rank is on for a lock, a read or a request without a timeout"
+        first = "on the line where the late rank is, look for a lock, a read or a request without a timeout"
     elif somebody_works:
-        first = "check the line that each rank is on for a lock, a read or a request without a timeout"
+        first = "on the line where each rank is, look for a lock, a read or a request without a timeout"
     elif unknown:
         first = (
-            "read the reports of the ranks on other hosts: use diagnose run --output with a folder that all share"
+            "read the reports of the ranks on other hosts: diagnose run --output FOLDER, with a folder that "
+            "all hosts share"
         )
     else:
-        first = "run diagnose network the way you start the job: it names the pairs that cannot communicate"
+        first = "run diagnose network the way you start the job: it names the ranks that cannot communicate"
     return (
         first,
-        "if the rank is busy, for example with a checkpoint or an evaluation: set a longer --stall-timeout and "
-        "init_process_group(timeout=...)",
+        "if the rank is busy, for example with a checkpoint or an evaluation, set a longer --stall-timeout and "
+        "raise the limit of init_process_group(timeout=...)",
     )

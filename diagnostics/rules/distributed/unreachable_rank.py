@@ -14,10 +14,10 @@ from diagnostics.text.join import capitalized, count_of, listed
 MAX_TOLD = 2  # problems in the message: further ones usually follow from the first
 
 MAX_NAMED = 6  # ranks or pairs in a sentence; the evidence holds them all
-SAME_EVERYWHERE = "set MASTER_ADDR and MASTER_PORT to the same values on every host, those of rank 0's host"
+SAME_EVERYWHERE = "on every host, set MASTER_ADDR and MASTER_PORT to the address and port of rank 0"
 ALL_PORTS = (
-    "open all TCP ports between the hosts, in the firewall or the security group: besides MASTER_PORT, the "
-    "libraries use any free port"
+    "open all TCP ports between the hosts in the firewall or security group: besides MASTER_PORT, the libraries "
+    "use arbitrary free ports"
 )
 SHARED_INTERFACE = (
     "set NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME to an interface that all hosts have, such as eth0 (`ip -br "
@@ -132,7 +132,7 @@ def _before_the_roll(network: NetworkFacts) -> Iterator[Problem]:
     for number, who in network.claims.items():
         nobody = f" No process is {_ranks(network.missing)}." if network.missing else ""
         yield Problem(
-            f"{len(who)} processes claim to be rank {number}: {listed(who)}.{nobody}",
+            f"{len(who)} processes claim to be rank {number} ({'; '.join(who)}).{nobody}",
             _ONE_NUMBER_EACH,
             (number, *network.missing),
         )
@@ -147,9 +147,9 @@ def _before_the_roll(network: NetworkFacts) -> Iterator[Problem]:
 
 
 _ONE_NUMBER_EACH = (
-    "leave RANK to the launcher: torchrun or srun gives each process its own rank; a script that exports RANK "
-    "gives all processes the same one",
-    "if you run one command per host: use a different --node-rank on each host",
+    "do not set RANK in the script: torchrun and srun give each process its own rank, but a script that exports "
+    "RANK gives all processes the same one",
+    "if you run one command per host, use a different --node-rank on each host",
 )
 
 
@@ -205,9 +205,9 @@ _AT_RENDEZVOUS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "{place} tried to connect to {address} for {limit:g} s, and the connection was refused. Rank 0 has not "
         "started, has ended or listens on another port, or MASTER_ADDR names another host.",
         (
-            "read the output of rank 0: did it start, and with which MASTER_ADDR and MASTER_PORT?",
+            "read the output of rank 0 to see whether it started, and with which MASTER_ADDR and MASTER_PORT",
             SAME_EVERYWHERE,
-            "127.0.0.1 and localhost mean the local host: use a different name if there are several hosts",
+            "if there are several hosts, do not use 127.0.0.1 or localhost, which mean the local host",
         ),
     ),
     "no answer": (
@@ -219,7 +219,7 @@ _AT_RENDEZVOUS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "elsewhere": (
-        "{place} is meant to listen at {host}, which is not an address of its host{own}.",
+        "{place} should listen at {host}, but that is not an address of its host{own}.",
         (
             "set MASTER_ADDR to the name or address of the host where rank 0 runs",
             "start rank 0 (torchrun --node-rank 0) on the host that MASTER_ADDR names",
@@ -229,7 +229,7 @@ _AT_RENDEZVOUS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "{place} cannot listen on port {port}: another program on this host already uses it.",
         (
             "set MASTER_PORT to a free port, the same on every host",
-            "run `ss -ltnp 'sport = :{port}'` to find the program: often an earlier run that is still waiting",
+            "run `ss -ltnp 'sport = :{port}'` to find the program, often an earlier run that is still waiting",
         ),
     ),
     "not a store": (
@@ -242,8 +242,8 @@ _AT_RENDEZVOUS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "no interface": (
         "{place} cannot use the configured network interface: {text}.",
         (
-            "name an interface that every host has (`ip -br addr` lists the interfaces)",
-            "unset the variable: the libraries then choose an interface themselves",
+            "choose an interface that every host has (`ip -br addr` lists the interfaces)",
+            "unset GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME: the libraries then choose an interface themselves",
         ),
     ),
 }
@@ -259,8 +259,8 @@ def _who_is_there(network: NetworkFacts) -> Iterator[Problem]:
         yield Problem(
             f"{capitalized(rank.place)} {how} {_while(rank)}.",
             (
-                f"look on {rank.host} for the cause: dmesg after SIGKILL (out of memory), the scheduler's log, "
-                "the end of the rank's own output",
+                f"look for the cause on {rank.host}: in dmesg (SIGKILL often means out of memory), in the "
+                "scheduler's log and at the end of the rank's own output",
                 "run `diagnose network --keep-logs FOLDER` to keep the output of each rank's libraries",
             ),
             (rank.number,),
@@ -282,9 +282,9 @@ def _who_is_there(network: NetworkFacts) -> Iterator[Problem]:
                 f"read the output of {_ranks(missing[:1])}: either it did not start, or its output says why it "
                 "cannot connect",
                 f"run `nc -vz {network.address.replace(':', ' ')}` on the "
-                f"{'hosts of these ranks' if several else 'host of this rank'} while the other ranks wait",
-                "WORLD_SIZE must equal the number of processes started: --nnodes times --nproc-per-node, or "
-                "--ntasks",
+                f"{'hosts' if several else 'host'} of {_ranks(missing)} while the other ranks wait",
+                "set WORLD_SIZE to the number of processes started: --nnodes times --nproc-per-node for torchrun, "
+                "--ntasks for srun",
             ),
             tuple(missing),
         )
@@ -330,8 +330,8 @@ def _library(network: NetworkFacts) -> Iterator[Problem]:
             f"{capitalized(_ranks(without))} {'see' if len(without) > 1 else 'sees'} no GPU, but "
             f"{_ranks(with_card)} {'do' if len(with_card) > 1 else 'does'}: NCCL needs a GPU on every rank.",
             (
-                "check nvidia-smi and CUDA_VISIBLE_DEVICES on that host (docker run --gpus all; "
-                "srun --gpus-per-task=1)",
+                f"check nvidia-smi and CUDA_VISIBLE_DEVICES for {_ranks(without)}, and request GPUs when you "
+                "start a container or a job: docker run --gpus all, srun --gpus-per-task=1",
             ),
             tuple(without),
         )
@@ -390,7 +390,7 @@ def _loopback(network: NetworkFacts) -> str:
     if network.backend != "gloo" or len(hosts) < 2 or not wrong:
         return ""
     return (
-        f" On {_ranks(wrong)} the host's own name resolves to {first}, and gloo passes that address to the other "
+        f" On {_ranks(wrong)}, the host's own name resolves to {first}, and gloo passes that address to the other "
         "hosts, which then connect to themselves."
     )
 

@@ -6,7 +6,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.processes import UnusedParametersCrash
-from diagnostics.text.join import listed
+from diagnostics.text.join import capitalized, listed
 
 MAX_NAMED = 6  # parameters in the message; the evidence holds them all
 
@@ -55,16 +55,17 @@ class UnusedInDdp(Rule):
         """Name the parameters."""
         which = "Some parameters"
         if symptom.parameters:
-            kind = "Parameters" if symptom.parameters[0].isdigit() else "The parameters"
+            noun = "parameters" if len(symptom.parameters) > 1 else "parameter"
+            kind = capitalized(noun) if symptom.parameters[0].isdigit() else f"The {noun}"
             which = f"{kind} {listed(symptom.parameters, most=MAX_NAMED)}"
         return self.found(
             f"{which} got no gradient at the last step, but DistributedDataParallel waits for the gradient of "
             "every parameter.",
             fix=(
                 "remove the layers that the loss does not use, or use every output in the loss",
-                "DistributedDataParallel(model, find_unused_parameters=True), if different parameters are unused "
-                "at each step",
-                "set TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the parameters",
+                "if different parameters are unused at each step: DistributedDataParallel(model, "
+                "find_unused_parameters=True)",
+                "set TORCH_DISTRIBUTED_DEBUG=DETAIL: the error then names the parameters",
             ),
             evidence={"rank": symptom.rank, "parameters": list(symptom.parameters)},
             where=crash.where,

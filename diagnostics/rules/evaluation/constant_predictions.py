@@ -86,10 +86,12 @@ class ConstantPredictions(Rule):
             raise NotApplicable("needs a classifier whose loss is known to expect logits")
         late = answers.steps >= steps.total_steps / 2
         if steps.total_steps < STEPS or late.sum() < SAMPLES:
-            raise NotApplicable(f"needs {STEPS} steps, and predictions from {SAMPLES} steps in the second half")
+            raise NotApplicable(
+                f"needs at least {STEPS} steps, and predictions from {SAMPLES} steps in the second half of the run"
+            )
         labels = answers.labels.sum(axis=0)
         if labels.sum() < EXAMPLES:
-            raise NotApplicable(f"needs the labels of {EXAMPLES} examples")
+            raise NotApplicable(f"needs the labels of at least {EXAMPLES} examples")
         given = answers.answers[late].sum(axis=0)
         if labels.max() > MOST_FREQUENT * labels.sum():
             return self._of_the_most_frequent(steps, answers, updates, late)
@@ -136,7 +138,7 @@ class ConstantPredictions(Rule):
         return self.found(
             f"{where}, the model predicts class {answer} for all {given.sum():,} examples sampled. This is "
             f"correct for {labels[answer] / labels.sum():.0%} of them, which looks like a good accuracy, but "
-            f"wrong for all of the other {missed:,}."
+            f"wrong for the other {missed:,}."
             + (" The scores do differ across examples, but no other class ever scores highest." * discriminates),
             fix=(
                 "report balanced accuracy or per-class recall",
@@ -180,8 +182,8 @@ class ConstantPredictions(Rule):
             fix=(
                 "evaluate on a training batch in both modes: if the predictions are constant only after "
                 "model.eval(), fix the running statistics of batch norm",
-                "if the predictions vary in both modes, compare the preprocessing in evaluation with that in "
-                "training",
+                "if the predictions vary in both modes, compare the preprocessing of the training data with that "
+                "of the evaluation data",
             ),
             evidence={"class": answer, "examples": int(last.sum()), "labels": labels.tolist()},
             step=step,
@@ -194,8 +196,7 @@ def _check_moved(steps: StepHistory, updates: UpdateHistory | None) -> None:
     moved = update_size.moved(steps, updates)
     if update_size.warms_up(steps) or moved is None or moved < loss_plateau.MOVED:
         raise NotApplicable(
-            "needs weights that have changed by as much as their own norm, and a learning rate that has "
-            "stopped rising"
+            "needs weights that have moved by at least their own norm, and a learning rate that has stopped rising"
         )
 
 

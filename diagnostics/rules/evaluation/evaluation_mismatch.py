@@ -47,9 +47,9 @@ CONFORM = 0.9  # of them
 SHOWN = 8  # channels whose new places are named
 
 ORDER: Final = (
-    "for images: load training and evaluation images with the same library, or convert with "
+    "if the inputs are images, load all of them with the same library, or convert those loaded by OpenCV: "
     "cv2.cvtColor(image, cv2.COLOR_BGR2RGB)",
-    "for tables: test = test[train.columns], before converting to arrays",
+    "if the inputs are tables, reorder the columns before converting to arrays: test = test[train.columns]",
 )
 TARGETS: Final = (
     "transform both sets of targets with the scaler fitted on the training targets: scaler.transform(y_val)",
@@ -139,11 +139,13 @@ class EvaluationMismatch(Rule):
     causes = ("constant-predictions", "overfitting")
     FIXES = {
         "torch": (
-            "give both datasets the same ToTensor() and Normalize(mean, std); only random augmentation may differ",
-            "scale both datasets with the statistics of the training rows: scaler.transform(x_test)",
+            "use the same ToTensor() and Normalize(mean, std) in training and evaluation; only random "
+            "augmentation may differ",
+            "scale training and evaluation data with the statistics of the training rows: "
+            "scaler.transform(x_test)",
         ),
         "keras": (
-            "apply the same scaling to x_test as to x_train, such as x_test.astype('float32') / 255",
+            "scale x_test exactly like x_train, for example with x_test.astype('float32') / 255",
             "make the scaling a layer of the model: keras.layers.Rescaling(1 / 255) or "
             "keras.layers.Normalization()",
         ),
@@ -176,12 +178,12 @@ class EvaluationMismatch(Rule):
         ratio = unit_ratio(sides)
         if ratio is None:
             return None
+        wider, narrower = ("evaluation", "training") if ratio > 1 else ("training", "evaluation")
         return self.found(
             "The evaluation targets are in a different unit from the training targets. Evaluation: "
-            f"{_described(sides.evaluation)}. Training: {_described(sides.training)}. The evaluation targets are "
-            f"spread {_times(ratio)} {'as widely' if ratio > 1 else 'more narrowly'}, but the two distributions "
-            "have the same shape. The evaluation loss compares predictions in the training unit with targets in "
-            "another unit.",
+            f"{_described(sides.evaluation)}. Training: {_described(sides.training)}. The spread of the {wider} "
+            f"targets is {_times(ratio)} that of the {narrower} targets, but the two distributions have the same "
+            "shape. So the evaluation loss compares predictions in one unit with targets in another.",
             fix=TARGETS,
             evidence={
                 "training_mean": float(sides.training.mean()),
@@ -201,13 +203,13 @@ class EvaluationMismatch(Rule):
         one = min(refitted, key=lambda one: (one.names[0] in CODES, one.by_name))  # a scaler, if there is one
         kind, training, evaluation = one.names
         differs = (
-            "a category missing on one side shifts the codes of the others"
+            "a category missing from one of them shifts the codes of the other categories"
             if kind in CODES
             else "the same raw value is transformed differently in training and in evaluation"
         )
         return self.found(
-            f"{kind} is fitted on `{training}` and again on `{evaluation}`: {differs}, and a single new row "
-            "could not be transformed at all.",
+            f"{kind} is fitted on `{training}` and again on `{evaluation}`: {differs}. A single new row could "
+            "not be transformed at all.",
             severity="note" if kind in CODES else one.severity,
             fix=f"{evaluation} = fitted.transform({evaluation})  # fitted only on the training rows",
             evidence={
@@ -301,12 +303,12 @@ def _reordered(name: str, training: InputSample, evaluation: InputSample) -> _Mi
     order = other_order(training, evaluation)
     if order is None:
         return None
-    moved = [
-        f"evaluation channel {here} looks like training channel {there}"
-        for here, there in enumerate(order)
-        if here != there
-    ]
-    how = f"The channels are in a different order: {listed(moved, most=SHOWN)}."
+    moved = [(here, there) for here, there in enumerate(order) if here != there]
+    ours, theirs = (listed([pair[side] for pair in moved], most=SHOWN) for side in (0, 1))
+    how = (
+        f"The channels are in a different order: evaluation channels {ours} look like training channels {theirs}, "
+        "respectively."
+    )
     return _Mismatch(name, training.numbers(), evaluation.numbers(), how, "order")
 
 
@@ -369,9 +371,10 @@ class _Sides:
         if differs.mean() < MIN_SHARE_OF_CHANNELS:
             return None
         factor = float(np.exp(np.median(ratios)))
+        wider, narrower = ("evaluation", "training") if factor > 1 else ("training", "evaluation")
         return "levels", (
-            f"Both sets of values are evenly spaced, like bytes, and the evaluation values are {_times(factor)} "
-            f"{'farther apart' if factor > 1 else 'closer together'}."
+            f"Both sets of values are evenly spaced, like bytes, and the {wider} values are {_times(factor)} as "
+            f"far apart as the {narrower} values."
         )
 
     def _by_range(self) -> tuple[str, str] | None:
@@ -402,17 +405,15 @@ class _Sides:
         if self.sample.size < FEATURES or not self.apart.is_scaled(factor) or not self._is_whole():
             return None
         median = float(np.exp(np.median(self.apart.scales)))
-        return "scale", (
-            f"In evaluation, the values of each channel are spread {_times(median)} "
-            f"{'as widely' if median > 1 else 'more narrowly'}."
-        )
+        wider, narrower = ("evaluation", "training") if median > 1 else ("training", "evaluation")
+        return "scale", f"In {wider}, the spread of each channel is {_times(median)} that in {narrower}."
 
     def _by_mean(self) -> tuple[str, str] | None:
         if self.sample.size < FEATURES or not self.apart.is_moved(MOVED):
             return None
         return "mean", (
-            f"The channel means are {np.median(self.apart.shifts):.3g} standard deviations away from those in "
-            "training."
+            f"In evaluation, the channel means are {np.median(self.apart.shifts):.3g} standard deviations away "
+            "from those in training."
         )
 
     def _is_whole(self) -> bool:

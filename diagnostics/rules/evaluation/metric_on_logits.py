@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 ARGMAX = "predictions = logits.argmax(axis=-1) before the metric is computed"
 SIGN = "predictions = (logits > 0).astype(int) before the metric is computed"
-THRESHOLD = "predictions = logits > 0, or probabilities > 0.5 if the model ends in a sigmoid"
+THRESHOLD = "predictions = logits > 0"
 KERAS = (
     'metrics=["accuracy"]  # Keras chooses the accuracy that matches the outputs and the loss',
-    "keras.metrics.BinaryAccuracy() for one output, keras.metrics.CategoricalAccuracy() for one-hot targets",
-    "keras.metrics.BinaryIoU() for single-class masks, keras.metrics.OneHotMeanIoU(n) for one-hot masks",
+    "use keras.metrics.BinaryAccuracy() for one output and CategoricalAccuracy() for one-hot targets",
+    "use keras.metrics.BinaryIoU() for single-class masks and OneHotMeanIoU(n) for one-hot masks",
 )
 KERAS_OF_LOGITS = (
     "metrics=[keras.metrics.BinaryAccuracy(threshold=0.0)]  # of logits",
-    'layers.Dense(1, activation="sigmoid"), and a loss with from_logits=False',
+    'end the model in layers.Dense(1, activation="sigmoid"), and use a loss with from_logits=False',
 )
 HALF = "The outputs are logits, but they are compared with 0.5; a probability of 0.5 is a logit of 0."
 ROUNDED = "The outputs are logits, but they are rounded: a logit of 3 becomes 3, which is not a class."
@@ -188,7 +188,7 @@ class MetricOnLogits(MessageRule):
         return self.found(
             f"The model returns one score for each example, {answers}, but the script takes the argmax of "
             f"`{of}` over the axis of size 1: the class is 0 for every example, whatever the score.",
-            fix=(THRESHOLD, TWO_OUTPUTS),
+            fix=(THRESHOLD, "predictions = probabilities > 0.5  # if the model ends in a sigmoid", TWO_OUTPUTS),
             severity=argmax.severity or "warning",
             evidence={"of": of, "answers": list(answers)},
             where=argmax.where,

@@ -28,27 +28,28 @@ WHY: Final[Mapping[str, str]] = {
     "predicts the next token.",
     "ignored counted": "Positions with label -100, which the loss ignores, are also counted.",
     "swapped": "Predictions and targets are swapped: the targets must be the first argument.",
-    "no root": "The reported value is the mean squared error, without the square root.",
+    "no root": "The reported value is the mean squared error: its square root was never taken.",
     "broadcast": "Each prediction is compared with every target, because one of the two has an extra axis of "
     "size 1.",
     "base": "The reported value is 2 ** loss, but the loss is in nats.",
-    "no exponential": "The reported value is the loss itself: the perplexity is the exponential of the loss.",
+    "no exponential": "The reported value is the loss itself, but the perplexity is the exponential of the loss.",
 }
 FIXES: Final[Mapping[str, Fix | Mapping[str, Fix]]] = {
     "batches": {
         "torch": "collect the predictions and targets of all batches, and compute the metric once",
         "keras": (
-            "keras.metrics.F1Score(), R2Score() or RootMeanSquaredError(), which accumulate over batches",
+            "use a metric that accumulates over batches: keras.metrics.F1Score(), R2Score(), "
+            "RootMeanSquaredError()",
             "compute the metric once from model.predict(x_val)",
         ),
     },
     "not shifted": "predictions, labels = predictions[:, :-1], labels[:, 1:]",
     "ignored counted": "counted = labels != -100; accuracy = (predictions == labels)[counted].mean()",
-    "swapped": "r2_score(y_true, y_pred), precision_score(y_true, y_pred), ...: pass the targets first",
-    "no root": "np.sqrt(mse)",
-    "broadcast": "predictions = predictions.reshape(-1) before the comparison",
-    "base": "math.exp(loss)",
-    "no exponential": "math.exp(loss)",
+    "swapped": "pass the targets first: r2_score(y_true, y_pred), precision_score(y_true, y_pred), ...",
+    "no root": "rmse = np.sqrt(mse)",
+    "broadcast": "predictions = predictions.reshape(-1)  # before the comparison",
+    "base": "perplexity = math.exp(loss)",
+    "no exponential": "perplexity = math.exp(loss)",
 }
 COLLECT: Final[Fix] = (
     "collect the predictions and targets of all batches, and call the metric once after the loop",
@@ -170,7 +171,7 @@ class MisreportedMetric(Rule):
         )
         return self.found(
             f"{one.call.metric} gets {len(one.call.truth):,} rows: the {one.rows:,} rows of one evaluation, "
-            f"{one.times} times over. The predictions of earlier epochs are still in the list.{numbers}",
+            f"{one.times} times over. The list still holds the predictions of earlier evaluations.{numbers}",
             fix=EMPTY,
             evidence={
                 "metric": one.call.metric,
@@ -185,10 +186,10 @@ class MisreportedMetric(Rule):
     def _of_swapped(self, one: Swapped) -> Finding:
         metric = one.call.metric
         return self.found(
-            f"{metric} gets the same predictions in each of {one.calls} calls between training steps, but "
-            "different targets each time: predictions and targets are swapped. The targets must be the "
-            f"first argument. {metric} returns {one.value:.4g}; with the arguments the other way round it "
-            f"would return {one.turned:.4g}.",
+            f"{metric} was called {one.calls} times with training steps in between. Its second argument, the "
+            "predictions, stayed the same and its first argument, the targets, changed: predictions and targets "
+            f"are swapped. {metric} returned {one.value:.4g}; with the targets first, it would have returned "
+            f"{one.turned:.4g}.",
             fix=f"{metric}(y_true, y_pred)",
             evidence={"metric": metric, "calls": one.calls, "reported": one.value, "recomputed": one.turned},
             where=one.call.where,
@@ -196,8 +197,8 @@ class MisreportedMetric(Rule):
 
     def _of_mean(self, one: MeanOfBatches) -> Finding:
         return self.found(
-            f"{one.call.metric} is called for each of {one.batches} batches. The mean of these {one.batches} "
-            f"values is {one.mean:.4g}, but computed over all {one.rows:,} rows, {one.call.metric} is "
+            f"{one.call.metric} is called once for each of {one.batches} batches, and the mean of these "
+            f"{one.batches} values is {one.mean:.4g}. Called once on all {one.rows:,} rows, it returns "
             f"{one.whole:.4g}. {one.call.metric} is not an average over rows, so the mean over batches changes "
             "with the batch size.",
             fix=COLLECT,

@@ -92,7 +92,7 @@ class MonitoredBackwards(Rule):
         rises = progress == "rise"
         right, kept = ("<", "highest") if rises else (">", "lowest")
         return self.found(
-            f"`{best}` is set to `{value}` whenever the value is {'higher' if rises else 'lower'}, so it keeps "
+            f"`{best}` is set to `{value}` whenever `{value}` is {'higher' if rises else 'lower'}, so it keeps "
             f"the {kept} value so far, which is the worst. The script therefore saves the wrong weights "
             "and treats the wrong epochs as improvements.",
             fix=f"if {value} {right} {best}: {best} = {value}",
@@ -105,9 +105,9 @@ class MonitoredBackwards(Rule):
         named = f'metric_for_best_model="{monitor.monitored}"'
         return self.found(
             f"The Trainer selects its best model using {named} with greater_is_better={not rises}, so it treats "
-            f"{'a decrease' if rises else 'an increase'} as an improvement. The checkpoint that the Trainer "
-            "loads as the best at the end is the worst one, and early stopping treats better epochs as epochs "
-            "without improvement.",
+            f"{'a decrease' if rises else 'an increase'} as an improvement. At the end, the Trainer loads the "
+            "worst checkpoint as the best one, and early stopping treats better epochs as epochs without "
+            "improvement.",
             fix=f"{monitor.callback}({named}, greater_is_better={rises})",
             evidence={
                 "callback": monitor.callback,
@@ -121,8 +121,8 @@ class MonitoredBackwards(Rule):
         return self.found(
             f"{monitor.callback} ended training after epoch {monitor.stopped_after}, although "
             f"{monitor.monitored} improved in each epoch, from {first:.4g} to {last:.4g}. With "
-            f"min_delta={monitor.least_gain:g}, only a larger improvement counts (in the unit of the metric), "
-            "and no epoch improved that much.",
+            f"min_delta={monitor.least_gain:g}, an improvement counts only if it exceeds {monitor.least_gain:g} "
+            "(in the unit of the metric), and no epoch improved that much.",
             fix=f'{monitor.callback}(monitor="{monitor.monitored}", min_delta=1e-4, patience=10)',
             evidence={
                 "callback": monitor.callback,
@@ -175,7 +175,7 @@ def _effect(monitor: Monitor) -> str:
     if monitor.restored is not None:
         return f"The callback restored the weights of epoch {monitor.restored}."
     if monitor.callback == "ModelCheckpoint":
-        return "The epoch that the callback saves as the best is the worst one."
+        return "The callback saves the worst epoch as the best one."
     if monitor.callback == "ReduceLROnPlateau":
         return "The callback lowers the learning rate after epochs that improve."
     return "Better epochs count as epochs without improvement."

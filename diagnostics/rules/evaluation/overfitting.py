@@ -74,7 +74,7 @@ class Overfitting(Rule):
         there = np.isfinite(evaluations.losses)
         steps, losses = evaluations.steps[there], evaluations.losses[there]
         if len(losses) < EVALUATIONS:
-            raise NotApplicable(f"needs {EVALUATIONS} evaluations")
+            raise NotApplicable(f"needs at least {EVALUATIONS} evaluations")
         best = int(losses.argmin())
         since = losses[best:]
         if len(since) <= AFTER_BEST or not _rose(losses, best):
@@ -86,12 +86,12 @@ class Overfitting(Rule):
         if at_best - at_end < FELL * abs(at_best):
             return None
         return self.found(
-            f"The evaluation loss was lowest after step {steps[best]:,}, at {losses[best]:.4g}, and rose to "
-            f"{losses[-1]:.4g} by step {steps[-1]:,}, over {len(since) - 1} evaluations. Meanwhile, the training "
+            f"The evaluation loss was lowest after step {steps[best]:,} ({losses[best]:.4g}) and rose to "
+            f"{losses[-1]:.4g} by step {steps[-1]:,}, {len(since) - 1} evaluations later. Meanwhile, the training "
             f"loss fell from {at_best:.4g} to {at_end:.4g}: the model is memorising its training examples, and "
             "its current weights are not its best.",
             fix=(
-                "save the weights at the best evaluation, and stop soon after",
+                "save the weights after the best evaluation, and stop training soon after it",
                 "add data, augmentation, dropout or weight decay, so that overfitting starts later",
             ),
             evidence={

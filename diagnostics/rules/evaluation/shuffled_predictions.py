@@ -66,13 +66,13 @@ class ShuffledPredictions(Rule):
                 evidence={"sequence": passes.sequence},
             )
         return self.found(
-            "predict() got a dataset that is reshuffled for each pass, but the script compares the predictions "
+            "predict() got a dataset that is reshuffled at each pass, but the script compares the predictions "
             "with labels or other values from another pass, which has a different order. Any accuracy or "
             "confusion matrix computed from them is at chance level.",
             fix=(
-                "do not shuffle() the evaluation data",
-                "collect both in one pass: for x, y in test: predictions.append(model(x, training=False)); "
-                "labels.append(y)",
+                "do not shuffle the evaluation data",
+                "collect predictions and labels in one pass: for x, y in test: predictions.append(model(x, "
+                "training=False)); labels.append(y)",
             ),
             evidence={"passes": passes.passes},
         )

@@ -56,7 +56,7 @@ class ClippedByLocalNorm(Rule):
         ranks = {number: notes.clipped for number, notes in sorted(joined.ranks.items()) if notes.clipped}
         steps = sorted(set.intersection(*map(set, ranks.values()))) if ranks else []
         if len(ranks) < 2 or not steps:
-            raise NotApplicable("needs clip_grad_norm_ on sharded gradients, on two ranks at the same step")
+            raise NotApplicable("needs two ranks that call clip_grad_norm_ on sharded gradients at the same step")
         for step in steps:
             norms = {number: clipped[step].norm for number, clipped in ranks.items()}
             low, high = min(norms.values()), max(norms.values())
@@ -64,12 +64,12 @@ class ClippedByLocalNorm(Rule):
             if high > limit and high - low > DIFFERENT * high:
                 told = listed((f"{norm:.3g} on rank {rank}" for rank, norm in norms.items()), most=MAX_NAMED)
                 return self.found(
-                    f"Before optimizer step {step}, clip_grad_norm_ found a norm of {told}, with a limit of "
-                    f"{limit:.3g}: the gradients are sharded by FullyShardedDataParallel, but each rank scaled "
-                    "its shard by the norm of that shard alone.",
+                    f"Before optimizer step {step}, clip_grad_norm_ computed a gradient norm of {told} (limit "
+                    f"{limit:.3g}). FullyShardedDataParallel shards the gradients, so each rank scaled its shard "
+                    "by the norm of that shard alone.",
                     fix=(
-                        "call the method of the FSDP module: model.clip_grad_norm_(LIMIT)",
-                        "with Accelerate: accelerator.clip_grad_norm_(model.parameters(), LIMIT)",
+                        "call the FSDP module's own method: model.clip_grad_norm_(LIMIT)",
+                        "with Accelerate, call accelerator.clip_grad_norm_(model.parameters(), LIMIT)",
                     ),
                     evidence={"norms": {str(rank): norm for rank, norm in norms.items()}, "limit": limit},
                     step=step,

@@ -63,7 +63,9 @@ class GradientsNotZeroed(Rule):
         seen = steps.gradients_zeroed >= 0
         left = steps.gradients_zeroed == 0
         if seen.sum() < ENOUGH:
-            raise NotApplicable(f"needs {ENOUGH} steps whose gradients were checked before the backward pass")
+            raise NotApplicable(
+                f"needs at least {ENOUGH} steps whose gradients were checked before the backward pass"
+            )
         if left.sum() < max(ENOUGH, MOSTLY * seen.sum()):
             return None
         first = int(steps.steps[left][0])
@@ -71,9 +73,11 @@ class GradientsNotZeroed(Rule):
         grown = ""
         if norms.size and norms[-1] > 2 * norms[0]:
             grown = f" The gradient norm went from {norms[0]:.3g} to {norms[-1]:.3g}."
-        since = "so far" if left.sum() == seen.sum() else "since the last zero_grad()"
+        never = left.sum() == seen.sum()
+        since = "so far" if never else "since the last zero_grad()"
+        steps_checked = f"all {seen.sum()}" if never else f"{left.sum()} of the {seen.sum()}"
         return self.found(
-            f"In {left.sum()} of the {seen.sum()} steps checked, the gradients of the previous step were not "
+            f"In {steps_checked} steps checked, the gradients of the previous step were not "
             "zeroed before the backward pass, so the new gradients were added to the old ones. Each step "
             f"uses the sum of all gradients {since}.{grown} This is not gradient accumulation: the "
             "optimizer took a step in between.",

@@ -62,7 +62,7 @@ class IgnoredOutputGradient(Rule):
         """Report an operation that ignores its output gradient."""
         custom = [(node.backward, node.shape) for node in graph.nodes if node.backward is not None]
         if not custom:
-            raise NotApplicable("needs custom autograd functions in the first loss")
+            raise NotApplicable("needs a custom autograd function in the graph of the first loss")
         for backward, shape in custom:
             if shape is not None and set(shape) - {1} and _ignores_gradient(backward):
                 return self._ignored(backward, shape)
@@ -73,9 +73,10 @@ class IgnoredOutputGradient(Rule):
         return self.found(
             f"`{backward.function}.backward` never reads {names}, the gradient of the loss with respect to the "
             f"operation's output of shape {shape}. So backward() does not return the gradient of any loss: "
-            "the layers before this operation are updated the same way, whatever the target is.",
+            "the layers before this operation are updated in the same way whatever the target is.",
             fix=(
                 f"return {backward.gradients[0]} * derivative  # the chain rule",
+                "check the result against numerical gradients: "
                 f"torch.autograd.gradcheck({backward.function}.apply, (x.double().requires_grad_(),))",
             ),
             evidence={"function": backward.function, "given": list(backward.gradients), "shape": list(shape)},

@@ -28,12 +28,12 @@ NAMED = 5  # layers named in the message; the evidence holds them all
 ADAPTERS = (
     "with gradient checkpointing, call model.enable_input_require_grads(); otherwise the frozen embedding "
     "breaks the graph",
-    "if these layers are unused on purpose: remove them from LoraConfig(target_modules=..., modules_to_save=...)",
+    "if these layers are unused on purpose, remove them from LoraConfig(target_modules=..., modules_to_save=...)",
 )
 
 NO_PATH: Final = (
-    "no gradient path from the loss reaches this part of the model, because its output is not used, or because "
-    "something such as detach(), no_grad or argmax breaks the path"
+    "No gradient path from the loss reaches this part of the model: its output is not used, or something such as "
+    "detach(), no_grad or argmax breaks the path."
 )
 
 
@@ -110,7 +110,7 @@ class UnreachedParameters(Rule):
             f"{'gets' if one else 'get'} no gradient from this batch: "
             f"{describe_parameters(unreached, gradients.norms)}. {'It holds' if one else 'They hold'} "
             f"{scalars:,} of the {gradients.num_trainable:,} trainable weights ({100 * share:.3g}%) and "
-            f"{'keeps its' if one else 'keep their'} initial values: {NO_PATH}.",
+            f"{'keeps its' if one else 'keep their'} initial values. {NO_PATH}",
             fix={
                 "torch": (
                     "make the loss depend on these parameters, with no .detach() or torch.no_grad() in between",
@@ -137,10 +137,10 @@ class UnreachedParameters(Rule):
     ) -> Finding | None:
         """Find layers that never had a gradient while others learned."""
         if (gradients.norms > 0).sum() < STEPS:
-            raise NotApplicable(f"needs {STEPS} steps with a gradient")
+            raise NotApplicable(f"needs at least {STEPS} steps with a gradient")
         ratios, weights = updates.ratios, updates.weight_norms
         if len(ratios) < COMPARED:
-            raise NotApplicable(f"needs {COMPARED} steps with the weights compared before and after")
+            raise NotApplicable(f"needs at least {COMPARED} steps with the weights compared before and after")
         held = ~np.isnan(ratios).all(axis=0)
         zero = held & (gradients.layer_norms == 0).all(axis=0)
         silent = zero & _unchanged(ratios, weights)
@@ -156,8 +156,8 @@ class UnreachedParameters(Rule):
         return self.found(
             f"{len(names)} of the {count} layers in the optimizer had no gradient at any of the "
             f"{known:,} recorded steps: {_listed(names)}. {'Its' if one else 'Their'} weights have not changed "
-            "since the first sample, while the other layers learned: "
-            f"{NO_PATH}.",
+            "since they were first sampled, while the other layers learned. "
+            f"{NO_PATH}",
             fix={
                 "torch": (
                     "use the output of these layers in the loss, with no .detach(), .data, NumPy or "
@@ -183,7 +183,7 @@ class UnreachedParameters(Rule):
             f"{'Its output is' if one else 'Their outputs are'} not used, so the model is smaller than the code "
             "suggests: a later line calls the next layer on a different tensor.",
             fix=(
-                "x = Dense(64)(inputs); x = Dense(32)(x): call each layer on the result of the previous one",
+                "call each layer on the result of the previous one: x = Dense(64)(inputs); x = Dense(32)(x)",
                 "remove the layer if you do not need it",
             ),
             evidence={"layers": [layer.name for layer in layers], "scalars": sum(one.scalars for one in layers)},
@@ -200,8 +200,8 @@ class UnreachedParameters(Rule):
         also = f" No gradient path leads from the loss to {_listed(none)}." if none else ""
         recurrent = all(OF_RECURRENT in name for name in zero)
         why = (
-            "The output of this layer is not used: the model continues with the output or state of another layer "
-            "or direction"
+            f"But {'its' if one else 'their'} output is not used: the model continues with the output or state of "
+            "another layer or direction"
             if recurrent
             else (
                 "Along this path, the gradient is multiplied by 0: by dead or saturated units, weights that are "
@@ -211,17 +211,17 @@ class UnreachedParameters(Rule):
         return self.found(
             f"{len(zero)} of the {count} layers in the optimizer got gradients of exactly 0 at all "
             f"{len(gradients.steps):,} recorded steps: {_listed(zero)}. {'Its' if one else 'Their'} weights have "
-            f"not changed since the first sample{but}, while the other layers learned. A gradient path leads from "
-            f"the loss to {'it' if one else 'them'}. {why}.{also}",
+            f"not changed since they were first sampled{but}, while the other layers learned. A gradient path "
+            f"leads from the loss to {'this layer' if one else 'these layers'}. {why}.{also}",
             fix=(
-                "h_n[-1]  # for a stack: the last layer's state; h_n[0] is the first layer's",
-                "torch.cat([h_n[-2], h_n[-1]], dim=1)  # for two directions: both states of the last layer",
+                "with several layers, use the state of the last one: h_n[-1]",
+                "with two directions, use both states of the last layer: torch.cat([h_n[-2], h_n[-1]], dim=1)",
             )
             if recurrent
             else (
-                "check the operations after these layers: a ReLU whose inputs are negative, a layer of zeros, a "
-                "mask",
-                "if these units died during training, use a lower learning rate, or LeakyReLU or GELU",
+                "look for a ReLU with negative inputs, a layer of zeros or a mask between "
+                f"{'this layer' if one else 'these layers'} and the loss",
+                "if units died during training, lower the learning rate, and replace ReLU with LeakyReLU or GELU",
             ),
             evidence={
                 "layers": zero,

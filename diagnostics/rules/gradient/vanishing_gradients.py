@@ -95,7 +95,7 @@ class VanishingGradients(Rule):
         """Compare the gradient at the beginning of the sequences with that at the end."""
         layers = [layer for layer in recurrence.layers if len(layer.steps) >= SAMPLES]
         if not layers:
-            raise NotApplicable(f"needs {SAMPLES} sampled steps of a recurrent layer")
+            raise NotApplicable(f"needs at least {SAMPLES} sampled steps of a recurrent layer")
         vanished = [(layer, _share(layer)) for layer in layers if _share(layer) <= VANISHED_IN_TIME]
         if not vanished:
             return None
@@ -109,14 +109,14 @@ class VanishingGradients(Rule):
         length = int(layer.lengths[-1])
         return self.found(
             f"The gradient vanishes along the sequences of {length} positions in '{layer.module}' "
-            f"({layer.kind}): with respect to the layer's input, it is {profile.max():.2g} at the end and "
+            f"({layer.kind}). With respect to the layer's input, it is {profile.max():.2g} at the end and "
             f"{_words(profile[0])} at the beginning, a ratio of {_of(share)} (medians over "
-            f"{_later(layer.steps).size} sampled steps){_decay(profile, length)}. The layer cannot learn from the "
+            f"{_later(layer.steps).size} sampled steps).{_decay(profile, length)} The layer cannot learn from the "
             f"beginning of a sequence, and the loss has not fallen: {losses.values[0]:.4g} at the first step, "
             f"{losses.values[-1]:.4g} at the last.",
             fix=(
-                "torch.nn.LSTM with a forget gate bias above 0, or torch.nn.GRU  # instead of RNN",
-                "use the mean, the maximum or attention over all positions instead of the last state",
+                "use torch.nn.LSTM with a forget gate bias above 0, or torch.nn.GRU, instead of a plain RNN",
+                "instead of the last state, use the mean, the maximum or attention over all positions",
                 "shorten the sequences",
             ),
             evidence={
@@ -136,12 +136,12 @@ class VanishingGradients(Rule):
         """Compare the gradients of the first layers with those of the last."""
         known = np.isfinite(gradients.norms)
         if known.sum() < STEPS or len(updates.ratios) < SAMPLES:
-            raise NotApplicable(f"needs {STEPS} steps with a gradient and {SAMPLES} with compared weights")
+            raise NotApplicable(f"needs {STEPS} steps with a gradient and {SAMPLES} steps with compared weights")
         norms = _median(_later(gradients.layer_norms[known]))
         moved = _median(_later(updates.ratios))
         used = np.flatnonzero((norms > 0) & np.isfinite(moved))
         if len(used) < MIN_LAYERS:
-            raise NotApplicable(f"needs {MIN_LAYERS} layers that get a gradient")
+            raise NotApplicable(f"needs at least {MIN_LAYERS} layers that get a gradient")
         norms, moved = norms[used], moved[used]
         third = len(used) // 3
         share = float(np.median(norms[:third]) / np.median(norms[-third:]))
@@ -202,7 +202,7 @@ def _decay(profile: Array, length: int) -> str:
     decades = math.log10(profile[there[-1]] / profile[there[0]]) if len(there) > 1 else 0.0
     if decades <= 0:
         return ""
-    return f", and it decreases tenfold every {(there[-1] - there[0]) * length / PARTS / decades:.2g} positions"
+    return f" It decreases tenfold every {(there[-1] - there[0]) * length / PARTS / decades:.2g} positions."
 
 
 def _words(value: float) -> str:

@@ -65,7 +65,7 @@ class CrowdedGpu(MessageRule):
         """Compare the memory of other processes with the GPU's memory and with the request."""
         elsewhere, capacity = symptom.elsewhere, symptom.card
         if not symptom.on_gpu or elsewhere is None or capacity is None:
-            raise NotApplicable("needs a GPU out-of-memory error, and the memory that other processes hold")
+            raise NotApplicable("needs a GPU out-of-memory error and the memory that other processes hold")
         fits_without_them = symptom.tried is None or symptom.tried <= (symptom.free or 0) + elsewhere
         if elsewhere <= MAX_SHARE * capacity or not fits_without_them:
             return None
@@ -89,9 +89,9 @@ class CrowdedGpu(MessageRule):
         if len(card.holders) < 2 or card.free >= NEARLY_FULL * card.total:
             return None
         return self.found(
-            f"{len(card.holders)} processes share GPU {card.index} ({card.name}) and leave {in_bytes(card.free)} "
-            f"of its {in_bytes(card.total)} free: {listed(card.holders)}. A new training run is unlikely to fit, "
-            "and the current ones may run out of memory.",
+            f"{len(card.holders)} processes hold memory of GPU {card.index} ({card.name}): "
+            f"{listed(card.holders)}. Only {in_bytes(card.free)} of {in_bytes(card.total)} is free, so a new "
+            "training run is unlikely to fit, and the current ones may run out of memory.",
             fix=FIX,
             evidence={
                 "gpu": card.index,

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.memory import OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, Holder, in_bytes
-from diagnostics.text.join import count_of
+from diagnostics.text.join import capitalized, count_of
 
 # Of a GPU. TensorFlow leaves free what its libraries need: between 225 MiB and about 5%, by version and GPU
 # (MinSystemMemory in its gpu_device.cc). Memory that a desktop used before is not reserved either.
 NEARLY_ALL = 0.8
 
 FIX = (
-    "in that program, before any other TensorFlow call: tf.config.experimental.set_memory_growth(gpu, True) for "
-    "each gpu in tf.config.list_physical_devices('GPU')",
+    "in that program, call tf.config.experimental.set_memory_growth(gpu, True) for each gpu in "
+    "tf.config.list_physical_devices('GPU'), before any other TensorFlow call",
     "set TF_FORCE_GPU_ALLOW_GROWTH=true in the environment of that program",
     "if the process is a forgotten notebook, shut it down",
 )
@@ -73,8 +75,8 @@ class TensorflowHoldsGpu(Rule):
         if holder is None or holder.size is None:
             return None
         others = len(card.holders) - 1
-        have = "has" if others == 1 else "have"
-        crowd = f" {count_of(others, 'other process', 'other processes')} {have} the rest." if others else ""
+        use = "uses" if others == 1 else "share"
+        crowd = f" {count_of(others, 'other process', 'other processes')} {use} the rest." if others else ""
         return self.found(
             f"{_holds(holder)} ({holder.size / card.total:.0%}) of the {in_bytes(card.total)} of GPU {card.index} "
             f"({card.name}).{crowd} {DEFAULT}; only that process knows how much of this memory is in use.",
@@ -93,14 +95,14 @@ class TensorflowHoldsGpu(Rule):
     def from_crash(self, crash: CrashFacts, symptom: OutOfMemoryCrash) -> Finding | None:
         """Look for such a process after GPU memory ran out."""
         if not symptom.on_gpu or symptom.others is None or symptom.card is None:
-            raise NotApplicable("needs a GPU out-of-memory error and the processes that hold the memory")
+            raise NotApplicable("needs a GPU out-of-memory error and a list of the processes that hold the memory")
         holder = _tensorflow(symptom.others, symptom.card)
         if holder is None or holder.size is None:
             return None
         return self.found(
             f"{_holds(holder)} ({holder.size / symptom.card:.0%}) of the {in_bytes(symptom.card)} of "
-            f"{symptom.device}. {DEFAULT}, and frees it only when its process exits, so this process got only the "
-            "rest.",
+            f"{symptom.device}. {DEFAULT}, and frees it only when its process exits, so only the rest was left "
+            "for this process.",
             fix=FIX,
             evidence={"pid": holder.pid, "held_bytes": holder.size, "capacity_bytes": symptom.card},
             where=crash.where,
@@ -120,4 +122,4 @@ def _tensorflow(holders: tuple[Holder, ...], capacity: int) -> Holder | None:
 
 
 def _holds(holder: Holder) -> str:
-    return " holds ".join(str(holder).replace("process", "Process", 1).rsplit(": ", 1))
+    return f"{capitalized(str(replace(holder, size=None)))} holds {in_bytes(holder.size or 0)}"

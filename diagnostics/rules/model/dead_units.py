@@ -30,12 +30,10 @@ DIED: Final = (
     "lower the learning rate: one large update can push units below zero permanently",
     "clip the gradients",
 )
-ROWS: Final = (
-    "print ten inputs with their targets, just before the loss is computed: do the targets match the inputs?"
-)
+ROWS: Final = "print ten inputs with their targets just before the loss is computed, and check that they match"
 UNLEARNABLE: Final = (
-    " A simple model fitted to some of the rows does not predict the targets of the others: if the targets are "
-    "unrelated to the inputs, units die at any learning rate."
+    " A simple model fitted to some training rows cannot predict the targets of the other rows. If the targets "
+    "are unrelated to the inputs, units die at any learning rate."
 )
 
 
@@ -141,7 +139,7 @@ class DeadUnits(Rule):
             "gradient, so these units cannot learn, and no gradient passes through them to earlier layers.",
             fix={
                 library: (
-                    f"initialise the layer that feeds '{first.layer}': biases to 0, weights with {initialiser}",
+                    f"initialise the layer that feeds '{first.layer}' with biases of 0 and {initialiser} weights",
                     f"add a normalisation layer before '{first.layer}'",
                     "lower the learning rate, if the units died during training",
                 )
@@ -172,7 +170,7 @@ class DeadUnits(Rule):
         ]
         if not judged:
             raise NotApplicable(
-                f"needs a layer of at least {MIN_UNITS} units that ends in a ReLU, in {LASTING} sampled batches "
+                f"needs a layer of at least {MIN_UNITS} units that ends in a ReLU, and {LASTING} sampled batches "
                 f"of at least {MIN_EXAMPLES} examples"
             )
         dead = [layer for layer in judged if (layer.dead[-LASTING:] >= DEAD_SHARE * layer.units[-LASTING:]).all()]
@@ -190,11 +188,11 @@ class DeadUnits(Rule):
         fit = None if targets is None else targets.fit
         unlearnable = bool(since) and fit is not None and not is_learnable(fit)
         return self.found(
-            f"{_listed([_latest(layer) for layer in dead])} zero for every example, in each of the last {LASTING} "
-            f"sampled batches. {began}. A ReLU at zero passes no gradient, so these units cannot learn, and no "
+            f"{_listed([_latest(layer) for layer in dead])} zero for every example in the last {LASTING} sampled "
+            f"batches. {began}. A ReLU at zero passes no gradient, so these units cannot learn, and no "
             f"gradient passes through them to earlier layers.{UNLEARNABLE if unlearnable else ''}",
             fix=(
-                f"initialise the layer that feeds '{before}': biases to 0, weights with kaiming_normal_",
+                f"initialise the layer that feeds '{before}' with biases of 0 and kaiming_normal_ weights",
                 f"add a normalisation layer before '{before}'",
             )
             if not since
@@ -233,12 +231,12 @@ class DeadUnits(Rule):
         classes = listed([str(number) for number in missed], most=LAYERS_NAMED)
         one = missed.size == 1
         return self.found(
-            f"cross_entropy expects logits but got the output of a ReLU, and class{'' if one else 'es'} "
-            f"{classes} {'is' if one else 'are'} never predicted in the second half of the run, although "
+            "cross_entropy expects logits but got the output of a ReLU. In the second half of the run, "
+            f"class{'' if one else 'es'} {classes} {'was' if one else 'were'} never predicted, although "
             f"{int(labels[missed].sum()):,} of the examples sampled in that half belong to "
-            f"{'this class' if one else 'these classes'}. A ReLU never returns a score below 0, and at 0 "
-            "it passes no gradient: a class whose score is 0 for every example can no longer be learned, "
-            "and no class can get a negative score to rule it out.",
+            f"{'this class' if one else 'these classes'}. A ReLU never returns a negative score, so no class "
+            "can be ruled out. At 0 it passes no gradient, so a class that scores 0 for every example can no "
+            "longer be learned.",
             fix="remove the ReLU after the last layer: cross_entropy accepts any real numbers",
             evidence={"classes": missed.tolist(), "examples": int(labels[missed].sum())},
             step=int(answers.steps[late][0]),
@@ -282,14 +280,13 @@ def _listed(layers: list[ActivationFacts]) -> str:
     parts = []
     for number, layer in enumerate(layers[:LAYERS_NAMED]):
         share = f"all {layer.units}" if layer.dead == layer.units else f"{layer.dead} of the {layer.units}"
-        of = f'"{layer.layer}"'
         if layer.layer.startswith(INPUT_OF):
-            of = f'the input to layer "{layer.layer.removeprefix(INPUT_OF)}"'
-        elif not number:
-            of = f"layer {of}"
-        parts.append(f"{share} {'of' if number else 'units of'} {of}")
+            of = f'units that feed layer "{layer.layer.removeprefix(INPUT_OF)}"'
+        else:
+            of = f'of "{layer.layer}"' if number else f'units of layer "{layer.layer}"'
+        parts.append(f"{share} {of}")
     more = len(layers) - LAYERS_NAMED
     if more > 0:
-        parts.append(f"nearly all of {more} more {'layer' if more == 1 else 'layers'}")
+        parts.append(f"nearly all units of {more} more {'layer' if more == 1 else 'layers'}")
     text = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
     return f"{text[0].upper()}{text[1:]} are"

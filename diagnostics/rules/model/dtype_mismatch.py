@@ -14,18 +14,18 @@ from diagnostics.text.join import listed, not_known
 MAX_TENSORS_NAMED = 6  # in the message; the evidence holds them all
 
 _FROM_NUMPY = (
-    "inputs = inputs.float(), because NumPy computes in float64 and torch.from_numpy keeps that dtype",
-    "arrays = arrays.astype(numpy.float32), before converting them to tensors",
+    "inputs = inputs.float()  # NumPy computes in float64, and torch.from_numpy keeps that dtype",
+    "arrays = arrays.astype(numpy.float32)  # before torch.from_numpy",
 )
 _HALF = (
     "run the forward pass under torch.autocast, which casts the inputs of each operation",
     "inputs = inputs.to(model.dtype)",
 )
 _OF_TENSORFLOW = (
-    'x = tf.cast(x, tf.float32), for the tensor with the other dtype; or dtype="float32" where an array is '
-    "created",
-    "in third-party code: install the releases of Keras and TensorFlow that it was written for. Other releases "
-    "order the arguments differently, so a tensor is mistaken for a size or an index",
+    "cast the tensor with the other dtype: x = tf.cast(x, tf.float32)",
+    'create arrays with dtype="float32"',
+    "if the error is in third-party code, install the releases of Keras and TensorFlow that it was written for: "
+    "other releases order the arguments differently, so a tensor is mistaken for a size or an index",
 )
 _HALF_ON_CPU = (
     "use torch.bfloat16 on the CPU: model.to(torch.bfloat16)",
@@ -75,7 +75,7 @@ class DtypeMismatch(MessageRule):
     @check
     def from_crash(self, crash: CrashFacts, symptom: DtypesDiffer) -> Finding | None:
         """Name the dtypes, and the tensors if the stack frames are available."""
-        detail = f" In the failing function: {_by_dtype(symptom.tensors)}." if symptom.tensors else ""
+        detail = f" In the failing function, {_by_dtype(symptom.tensors)}." if symptom.tensors else ""
         if not symptom.tensors and symptom.kind == "operands" and not symptom.got:
             detail = " " + not_known("the names of the tensors", crash.live)
         return self.found(
@@ -107,7 +107,7 @@ def _seen(symptom: DtypesDiffer) -> str:
             )
         case "indices":
             return (
-                f"An embedding or an indexed tensor got {_kind_of('indices', got)}. Indices must be int64 (newer "
+                f"An embedding or indexing operation got {_kind_of('indices', got)}. Indices must be int64 (newer "
                 "releases also accept int32), because they are row numbers."
             )
         case "classes":
@@ -152,23 +152,24 @@ def _fix(symptom: DtypesDiffer) -> Fix:
         case "indices":
             return (
                 "indices = indices.long()",
-                "check which argument holds the ids: floating-point values there belong to another feature",
+                "check which argument holds the ids: floating-point values are probably another feature",
             )
         case "classes":
             return (
                 "target = target.long()  # class indices",
-                "if the target is not a class: torch.nn.MSELoss() or torch.nn.BCEWithLogitsLoss()",
+                "if the target is not a class, use torch.nn.MSELoss() or torch.nn.BCEWithLogitsLoss()",
             )
         case "target":
             return "target = target.float()"
         case "result":
             return (
-                "target = target.float(), if the failing line calls a loss",
-                "x = x + y instead of x += y; for x.clamp_(0, n - 1), make n an integer with int(n) or n.long()",
+                "if the failing line calls a loss: target = target.float()",
+                "write x = x + y instead of x += y",
+                "in x.clamp_(0, n - 1), make n an integer: int(n) or n.long()",
             )
         case "no float64":
             return (
-                "values = values.float(), before you move them to the device; NumPy computes in float64",
+                "values = values.float()  # before .to(device); NumPy computes in float64",
                 "use torch.float32 instead of .double(), torch.float64 and dtype=float",
                 "run the operations that need float64 on the CPU",
             )
@@ -178,8 +179,8 @@ def _fix(symptom: DtypesDiffer) -> Fix:
             return "values = values.float() before the operation"
         case "objects":
             return (
-                "print(array.dtype, table.dtypes), and convert or drop the columns of dtype object",
-                ("array = numpy.asarray(rows, dtype=numpy.float32), which names the first non-numeric value"),
+                "print array.dtype or table.dtypes, and convert or drop the columns of dtype object",
+                "array = numpy.asarray(rows, dtype=numpy.float32)  # its error names the first non-numeric value",
             )
     if dtypes & {"float16", "bfloat16"}:
         return _HALF

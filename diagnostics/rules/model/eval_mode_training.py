@@ -81,8 +81,8 @@ class EvalModeTraining(MessageRule):
             return None
         named = _named(layers)
         return self.found(
-            f"{model.name} is in evaluation mode, but {len(layers)} of its layers "
-            f"{'behaves' if len(layers) == 1 else 'behave'} differently in training ({named}). Unless the "
+            f"{model.name} is in evaluation mode, but {len(layers)} of its layers ({named}) "
+            f"{'behaves' if len(layers) == 1 else 'behave'} differently in training mode. Unless the "
             "training loop calls model.train(), dropout is off and batch norm does not update its statistics.",
             fix=FIX,
             evidence={"training": False, "mode_dependent_layers": list(layers)},
@@ -98,7 +98,7 @@ class EvalModeTraining(MessageRule):
         if not layers:
             return None
         if len(modes.steps) < STEPS:
-            raise NotApplicable(f"needs {STEPS} steps with a sampled backward pass")
+            raise NotApplicable(f"needs at least {STEPS} steps with a sampled backward pass")
         training = np.flatnonzero(modes.in_training > 0)
         last = int(training[-1]) if training.size else None
         since = modes.steps if last is None else modes.steps[last + 1 :]
@@ -110,7 +110,7 @@ class EvalModeTraining(MessageRule):
         if last is not None:
             before = (
                 f" At step {modes.steps[last]:,} these layers were still in training mode. Since then, an "
-                "evaluation has probably called model.eval() without switching back."
+                "evaluation has probably called model.eval() without switching back to training mode."
             )
         return self.found(
             f"The model trains in evaluation mode: in all {len(since)} sampled steps from step {since[0]:,} on, "
@@ -129,13 +129,13 @@ class EvalModeTraining(MessageRule):
     def from_state(self, state: NeverInTraining) -> Finding | None:
         """Look for layers whose state shows that they were never called in training mode."""
         if state.steps < KERAS_STEPS:
-            raise NotApplicable(f"needs {KERAS_STEPS} steps")
+            raise NotApplicable(f"needs at least {KERAS_STEPS} steps")
         one = len(state.layers) == 1
         return self.found(
-            f"In {state.steps:,} steps no call in training mode reached {_named(state.layers)}: "
-            f"{'its' if one else 'their'} state has not changed since the model was created. So the loop "
-            "or train_step calls the model without training=True: dropout is off, and batch norm does not "
-            "learn the statistics that it needs for evaluation.",
+            f"In {state.steps:,} steps, {_named(state.layers)} {'was' if one else 'were'} never called in "
+            f"training mode: {'its' if one else 'their'} state has not changed since the model was created. So "
+            "the loop or train_step calls the model without training=True: dropout is off, and batch norm does "
+            "not learn the statistics that it needs for evaluation.",
             fix="model(x, training=True)  # inside the GradientTape; self(x, training=True) in train_step",
             evidence={"mode_dependent_layers": list(state.layers), "steps": state.steps},
         )
@@ -146,9 +146,9 @@ class EvalModeTraining(MessageRule):
         first = int(modes.steps[idle][0])
         return self.found(
             f"The optimizer also steps in evaluation mode: {int(idle.sum())} of the {len(idle)} sampled steps, "
-            f"from step {first:,} on, use batches from another dataset, and the mode switched from "
-            f"training to evaluation at least {blocks} times. So an evaluation calls backward() and "
-            "step(): the model is trained on the rows meant for evaluation.",
+            f"the first at step {first:,}, use batches from another dataset. The model switched from training to "
+            f"evaluation mode at least {blocks} times, so an evaluation probably calls backward() and step(). "
+            "This trains the model on rows that are meant for evaluation.",
             fix=VALIDATION,
             evidence={
                 "mode_dependent_layers": list(modes.layers),

@@ -19,19 +19,22 @@ BY_KIND: Final[dict[str, dict[str, Fix]]] = {
         "keras": "keras.ops.softmax(x, axis=-1)  # over the classes of each example",
     },
     "reshape": {
-        "torch": ("x.transpose(…) or x.permute(…), which move axes, instead of view", "x.flatten(1)"),
-        "keras": "keras.ops.transpose(x, axes), which moves axes, instead of reshape",
+        "torch": (
+            "move axes with x.transpose(…) or x.permute(…), not with view",
+            "keep the batch axis: x.flatten(1)",
+        ),
+        "keras": "move axes with keras.ops.transpose(x, axes), not with reshape",
     },
     "recurrent": {
         "torch": (
-            "batch_first=True",
-            "transpose the input first: x = x.transpose(0, 1) has shape (time, batch, features)",
+            "create the layer with batch_first=True",
+            "transpose the input: x = x.transpose(0, 1)  # (time, batch, features)",
         )
     },
     "attention": {
         "torch": (
-            "batch_first=True",
-            "transpose the input first: x = x.transpose(0, 1) has shape (positions, batch, features)",
+            "create the layer with batch_first=True",
+            "transpose the input: x = x.transpose(0, 1)  # (positions, batch, features)",
         )
     },
 }
@@ -100,7 +103,7 @@ class ExamplesMixed(Rule):
         others = dependence.compared - 1
         return self.found(
             f"Replacing the other {others} examples in the batch changes the prediction for an example by "
-            f"{change:.2g} (predictions for different examples differ by {spread:.2g}). "
+            f"{change:.2g}; predictions for different examples differ by {spread:.2g}. "
             f"{_explained(mixing, dependence.ends_in_it)}",
             fix=GENERAL if mixing is None else _fix(mixing),
             severity=_severity(dependence),
@@ -120,12 +123,15 @@ class ExamplesMixed(Rule):
         if moved is None or scale is None or not CLEAR * scale < moved < math.inf:
             return None
         return self.found(
-            "The prediction for an example depends on its position in the batch: with the same "
-            f"{dependence.compared} examples in reverse order it changes by {moved:.2g} (predictions for "
-            f"different examples differ by {dependence.spread:.2g}). The model uses the row number: it "
-            "counts positions along the batch axis, or treats a part of the batch differently.",
-            fix="positional encodings: pe[:, : x.size(1)] for (batch, time, features), or pe[: x.size(0)] for "
-            "(time, batch, features)",
+            "The prediction for an example depends on its position in the batch: reversing the order of the "
+            f"{dependence.compared} examples changes it by {moved:.2g}; predictions for different examples "
+            f"differ by {dependence.spread:.2g}. The model uses the row number: it counts positions along the "
+            "batch axis, or treats part of the batch differently.",
+            fix=(
+                "index positional encodings by time: pe[:, : x.size(1)] for inputs of shape (batch, time, "
+                "features)",
+                "index positional encodings by time: pe[: x.size(0)] for inputs of shape (time, batch, features)",
+            ),
             severity="warning" if dependence.shuffled else "note",
             evidence={"moved": moved, "spread": dependence.spread, "examples": dependence.compared},
         )
@@ -139,14 +145,14 @@ def _fix(mixing: MixingFacts) -> dict[str, Fix]:
     if sorted(shape) == sorted(result) and len(set(shape)) == len(shape):
         order = ", ".join(str(shape.index(size)) for size in result)
         return {
-            "torch": f"x.permute({order}) instead of view",
-            "keras": f"keras.ops.transpose(x, ({order})) instead of reshape",
+            "torch": f"use x.permute({order}) instead of view",
+            "keras": f"use keras.ops.transpose(x, ({order})) instead of reshape",
         }
     if axis > 0 and len(result) == 2 and result[0] == shape[axis]:
         moved = "x.transpose(0, 1)" if axis == 1 else f"x.movedim({axis}, 0)"
         return {
-            "torch": f"{moved}.flatten(1) instead of view",
-            "keras": f"keras.ops.moveaxis(x, {axis}, 0) before the reshape",
+            "torch": f"use {moved}.flatten(1) instead of view",
+            "keras": f"call keras.ops.moveaxis(x, {axis}, 0) before the reshape",
         }
     return BY_KIND["reshape"]
 

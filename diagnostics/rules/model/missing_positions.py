@@ -23,7 +23,9 @@ CONFLICTS = 0.5  # of those between any two tokens; label noise causes fewer
 BETTER, ERRORS = 0.8, 3.0  # of the error without the order, at most; and standard errors below that error
 FALLING = 0.9  # of the second third's losses; below it, the run is still learning from the tokens
 
-UNKNOWN: Final = "It is not known whether the targets depend on the order; a sum or a count of tokens would not."
+UNKNOWN: Final = (
+    "It is not known whether the targets depend on the order: a sum of the tokens, for example, would not."
+)
 
 
 class MissingPositions(Rule):
@@ -95,7 +97,7 @@ class MissingPositions(Rule):
         if order is None:
             raise NotApplicable(dependence.why_not.get("order", "needs a model with attention over tokens"))
         if not dependence.trained or not order.spread > 0:
-            raise NotApplicable("needs the model's state after the run, and predictions that differ")
+            raise NotApplicable("needs the weights of the trained model and predictions that differ")
         if order.change > REL_TOLERANCE * order.spread:
             return None
         before, share = _left(targets, losses, loss)
@@ -128,18 +130,19 @@ def _proof(order: OrderFacts, fit: OrderFit | None) -> str | None:
             return None
         return (
             f"The targets depend on the order: {order.conflicts:.0%} of the pairs of equal tokens in a row have "
-            f"different targets, compared with {order.by_chance:.0%} of all pairs."
+            f"different targets, compared with {order.by_chance:.0%} of all pairs of tokens."
         )
     if fit is None or fit.of_places > BETTER * fit.of_counts:
         return None
     by_chance = math.sqrt(fit.of_counts * max(0.0, 1 - fit.of_counts) / fit.predicted)
     if fit.of_classes and fit.of_counts - fit.of_places < ERRORS * by_chance:
         return None
-    what = "wrong" if fit.of_classes else "in relative squared error"
+    what = "an error rate" if fit.of_classes else "a relative squared error"
     return (
-        "The targets depend on the order: a model fitted to the token positions beats a model fitted to the "
-        f"token counts ({_number(fit.of_places, fit)} against {_number(fit.of_counts, fit)} {what}, on "
-        f"{fit.predicted} other rows)."
+        "The targets depend on the order: on "
+        f"{fit.predicted} held-out rows, a model fitted to the token positions has {what} of "
+        f"{_number(fit.of_places, fit)}, against {_number(fit.of_counts, fit)} for a model fitted to the token "
+        "counts."
     )
 
 

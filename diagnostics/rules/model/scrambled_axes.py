@@ -91,15 +91,15 @@ class ScrambledAxes(Rule):
         shape, made = graph.nodes[found].operands[0].shape or (), graph.nodes[found].shape or ()
         swaps = len(shape) == 3 and made == (shape[0], shape[2], shape[1])
         what = (
-            f"It should swap the last two axes, but it only splits the same values into rows of {made[-1]}"
+            f"The view should swap the last two axes, but it only splits the same values into rows of {made[-1]}"
             if swaps
             else f"Each row of {made[-1]} values should hold the {shape[1]} channels of one position, but it "
-            "holds neighbouring positions of one channel"
+            "holds several positions of one channel"
         )
         axes = "0, 2, 1" if len(shape) == 3 else "0, " + ", ".join(str(n) for n in range(2, len(shape))) + ", 1"
         result = ", ".join(map(str, made)) if len(made) != 2 else f"-1, {made[-1]}"
         return self.found(
-            f"A view reshapes a tensor of shape {shape} to {made}. {what}: a view does not move axes.",
+            f"A view reshapes a tensor of shape {shape} to {made}. {what}, because a view does not move axes.",
             fix=f"x.permute({axes})" + ("" if len(made) == len(shape) else f".reshape({result})"),
             evidence={"shape": list(shape), "view": list(made)},
         )
@@ -110,14 +110,14 @@ class ScrambledAxes(Rule):
         _, channels, side, _ = images.shape
         return self.found(
             f"The images have shape {images.shape}, with channels first. The convolution {images.layer} expects "
-            f"channels last, so it sees {channels} by {side} pixels with {side} channels each: it slides over the "
+            f"channels last, so it sees {channels} by {side} pixels with {side} channels. It slides over the "
             f"{channels} channel{'s' * (channels > 1)} and one spatial axis, and treats the other spatial axis "
             "as channels.",
             fix={
                 "keras": (
                     f"x = x.transpose(0, 2, 3, 1)  # ({side}, {side}, {channels}); a reshape would mix the pixels",
-                    'data_format="channels_first" in every convolution and pooling layer, if the device '
-                    "supports it",
+                    'if the device supports it, set data_format="channels_first" in every convolution and pooling '
+                    "layer",
                 )
             },
             severity="warning",
@@ -138,16 +138,16 @@ class ScrambledAxes(Rule):
             memory = (*sides, CHANNELS) if first else (CHANNELS, *sides)
             made, of_batch = ("(2, 0, 1)", "(0, 3, 1, 2)") if first else ("(1, 2, 0)", "(0, 2, 3, 1)")
             return self.found(
-                f"The images have shape {values.shape}, and neighbouring pixels differ {before:.0%} as much as "
-                f"two random pixels. Read in the order {memory}, neighbouring values differ only {after:.0%} as "
-                "much, as in a real image: a reshape or view was meant to move the channels, but it does not move "
-                "axes. Each channel now holds a third of the image, with its three colours side by side.",
+                f"The images have shape {values.shape}, but the difference between neighbouring pixels is "
+                f"{before:.0%} of that between random pixels. Read as shape {memory}, it is only {after:.0%}, as "
+                "in a real image. So a reshape or view was meant to move the channels, but it does not move "
+                "axes: each channel now holds a third of the image, with the three colours side by side.",
                 fix={
                     "torch": (
                         f"image.permute{made}  # not reshape or view",
-                        f"x.permute{of_batch}  # batched",
+                        f"x.permute{of_batch}  # for a batch",
                     ),
-                    "keras": (f"image.transpose{made}  # not reshape", f"x.transpose{of_batch}  # batched"),
+                    "keras": (f"image.transpose{made}  # not reshape", f"x.transpose{of_batch}  # for a batch"),
                 },
                 severity="warning",
                 evidence={"shape": list(values.shape), "neighbours": before, "neighbours_put_back": after},
@@ -171,11 +171,11 @@ class ScrambledAxes(Rule):
             return None
         return self.found(
             f"The scores have shape {scores}, the labels have shape {labels}, and both were flattened for the "
-            f"loss. Both have {first * second:,} positions, but in a different order: each score is compared with "
-            "the label at a different position, often in a different example.",
+            f"loss. Both hold {first * second:,} positions, but in different orders: most scores are compared "
+            "with labels of other positions, often in other examples.",
             fix=(
                 f"loss_fn(scores.transpose(0, 1).reshape(-1, {classes}), labels.reshape(-1))",
-                "batch_first=True in each recurrent layer",
+                "set batch_first=True in each recurrent layer",
             ),
             evidence={"scores": list(scores), "labels": list(labels)},
         )

@@ -72,9 +72,12 @@ class SymmetricInitialization(Rule):
             return None
         steps = len(overfit.losses)
         if steps < DIVERGED:
-            raise NotApplicable(f"needs a copy that was trained for {DIVERGED} steps; this one took only {steps}")
+            raise NotApplicable(
+                f"needs a copy that was trained for at least {DIVERGED} steps, but this one was trained for "
+                f"only {steps}"
+            )
         return self._equal(
-            equal, f"a copy of the model was trained on one batch ({count_of(steps, 'step')})", steps
+            equal, f"training a copy of the model on one batch for {count_of(steps, 'step')}", steps
         )
 
     @check
@@ -87,9 +90,11 @@ class SymmetricInitialization(Rule):
         return self._equal(list(units.weights), f"{steps.total_steps:,} steps of training", steps.total_steps)
 
     def _equal(self, equal: list[str], after: str, steps: int) -> Finding:
-        weights = f"In {equal[0]}" if len(equal) == 1 else f"In each of {listed(equal, most=NAMED)}"
+        weights = listed(equal, most=NAMED)
+        each = "" if len(equal) == 1 else "each of "
         return self.found(
-            f"{weights}, all units start with identical weights, and they are still identical after {after}. "
+            f"In {each}{weights}, all units start with identical weights, and they are still identical after "
+            f"{after}. "
             "Identical units get identical gradients, so they stay copies of each other, and the layer has the "
             "capacity of a single unit.",
             fix={
@@ -98,7 +103,7 @@ class SymmetricInitialization(Rule):
                     'nonlinearity="relu")',
                     "keep the layer's default initialisation; only biases may start at zero",
                 ),
-                "keras": 'kernel_initializer="glorot_uniform", the default; only biases may start at zero',
+                "keras": 'keep the default, kernel_initializer="glorot_uniform"; only biases may start at zero',
             },
             evidence={"weights": equal, "steps": steps},
         )

@@ -72,7 +72,7 @@ class UnusedInput(Rule):
         return self.found(
             f"No prediction depends on the model's {'input' if len(unused) == 1 else 'inputs'} {names}: replacing "
             f"{'it' if len(unused) == 1 else 'them'} with the values from other examples does not change a single "
-            f"bit of the predictions, while replacing {_named(most)} changes them by {used[most]:.2g}. Look for a "
+            f"bit of the predictions, but replacing {_named(most)} changes them by {used[most]:.2g}. Look for a "
             "variable that is used twice, or not at all.",
             fix=f"use {names} in the model, or remove {'it' if len(unused) == 1 else 'them'} from its arguments",
             evidence={"unused": unused, "changes": dict(changes)},
@@ -87,11 +87,12 @@ class UnusedInput(Rule):
         if steps is None:
             return None if dependence.last_step_of is None else self._of_last(dependence.last_step_of)
         return self.found(
-            f"The model reads sequences of {steps} steps with a forward layer, but its predictions depend only on "
+            f"The model reads sequences of {steps} steps from first to last, but its predictions depend only on "
             "the first step: replacing all later steps does not change a single bit of any prediction. The model "
             "uses the output at the first step, before the layer has seen the later steps.",
             fix=(
-                "out[:, -1] with batch_first=True, out[-1] without, or the layer's last hidden state: h[-1]",
+                "use the output at the last step: out[:, -1] with batch_first=True, else out[-1]",
+                "use the layer's last hidden state: h[-1]",
                 "for padded sequences, use the output at each sequence's last step: pack_padded_sequence and "
                 "h[-1]",
             ),
@@ -105,7 +106,7 @@ class UnusedInput(Rule):
             "recreated at each step, or left out of the call, forgets the earlier steps.",
             fix=(
                 "h = cell(x[:, t], h)  # with h set to zeros once, before the loop",
-                "out, state = rnn(x[:, t : t + 1], state)",
+                "pass the last state to each call: out, state = rnn(x[:, t : t + 1], state)",
             ),
             evidence={"steps": steps},
         )
@@ -117,7 +118,7 @@ class UnusedInput(Rule):
             f"The model uses only the first example's value of its {'input' if one else 'inputs'} {shown}: "
             "replacing the values of all other examples does not change a single bit of any prediction. The first "
             "value is broadcast over the batch, so every example uses it.",
-            fix=f"look for {shown}[:1], [0] or an expand() in the model, and use each example's own value",
+            fix=f"in the model, look for [0], [:1] or expand() on {shown}, and use each example's own value",
             evidence={"of_first": list(names)},
         )
 

@@ -63,13 +63,13 @@ class MixedPrecisionMisuse(MessageRule):
     def from_steps(self, order: StepOrderFacts) -> Finding | None:
         """Check whether an optimizer steps on gradients that were never divided by the scale."""
         if min(order.steps, order.scaled) < ENOUGH:
-            raise NotApplicable(f"needs {ENOUGH} steps, and losses scaled by a loss scaler")
+            raise NotApplicable(f"needs at least {ENOUGH} steps and {ENOUGH} losses scaled by a loss scaler")
         if order.unscaled:
             return None
         return self.found(
             f"`scaler.scale` has scaled {order.scaled:,} losses, but neither `scaler.step` nor "
-            f"`scaler.unscale_` was ever called: the {order.steps:,} optimizer steps used gradients that "
-            "were too large by the scale factor (initially 65,536), and overflowing steps were not skipped.",
+            f"`scaler.unscale_` was ever called. So the {order.steps:,} optimizer steps used gradients multiplied "
+            "by the scale factor (initially 65,536), and steps with overflows were not skipped.",
             fix="scaler.step(optimizer); scaler.update()  # instead of optimizer.step()",
             evidence={"scaled": order.scaled, "steps": order.steps},
             severity="warning",
@@ -81,7 +81,7 @@ class MixedPrecisionMisuse(MessageRule):
         import numpy as np
 
         if clips.steps < STEPS:
-            raise NotApplicable(f"needs {STEPS} steps with clipped gradients from a scaled loss")
+            raise NotApplicable(f"needs at least {STEPS} steps with clipped gradients from a scaled loss")
         if clips.scaled < MOSTLY * clips.steps:
             return None
         scale = float(np.median(clips.scales))
@@ -91,14 +91,14 @@ class MixedPrecisionMisuse(MessageRule):
             return None
         norm = float(np.median(clips.norms[known])) if known.any() else None
         found = (
-            f" The gradient norm was {norm:.3g}, or {norm / scale:.3g} without the scale, so all gradients "
-            f"were clipped to a norm of {clips.limit / scale:.2g}."
+            f" The gradient norm was {norm:.3g} ({norm / scale:.3g} without the scale), so clipping reduced the "
+            f"unscaled norm to {clips.limit / scale:.2g}."
             if norm is not None
-            else f" After clipping, no gradient is above {clips.limit / scale:.2g} without the scale."
+            else f" After clipping, no unscaled gradient is above {clips.limit / scale:.2g}."
         )
         return self.found(
             f"`{clips.function}` was called {clips.scaled:,} times on gradients that the loss scaler had "
-            f"multiplied by {scale:,.0f}, with a limit of {clips.limit:g}, which is meant for unscaled "
+            f"multiplied by {scale:,.0f}, but its limit of {clips.limit:g} is meant for unscaled "
             f"gradients.{found}",
             fix=f"scaler.unscale_(optimizer)  # before {clips.function}",
             evidence={

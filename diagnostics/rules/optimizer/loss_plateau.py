@@ -110,9 +110,12 @@ class LossPlateau(Rule):
         return self.found(
             f"The scores passed to the cross entropy are cosine similarities times {factor:.3g}, so they "
             f"differ by at most {2 * factor:.3g}. With {classes:,} scores, the loss is {chance:.4g} if all "
-            f"scores are equal, and cannot fall below {lowest:.4g}, whatever the weights: the softmax "
+            f"scores are equal, and no weights can bring it below {lowest:.4g}: the softmax "
             "stays almost uniform, so there is almost nothing to learn from.",
-            fix=("similarity / temperature  # 0.07 to 0.5, a division", "similarity * scale  # 10 to 64"),
+            fix=(
+                "divide by a temperature of 0.07 to 0.5: scores = similarity / temperature",
+                "multiply by a scale of 10 to 64: scores = similarity * scale",
+            ),
             evidence={"factor": factor, "classes": classes, "lowest": lowest, "chance": chance},
         )
 
@@ -140,12 +143,11 @@ class LossPlateau(Rule):
         if lr_trial.leads_below(trial.losses, lr_trial.BELOW * baseline):
             return None
         return self.found(
-            f"On {lr_trial.on_batches(trial)}, at your learning rate of {trial.learning_rate:.3g}, the loss is "
-            f"stuck at the chance level: in the last {len(last)} of {len(trial.losses)} steps it "
-            f"{_hovered(min(last), max(last))}. A constant prediction would have a loss of "
-            f"{baseline:.4g}. The batches can be learned: at a learning rate of {trial.better_rate:.3g}, the "
-            f"loss fell to {lr_trial.final_loss(trial.better_losses, trial.batches):.4g} in "
-            f"{len(trial.better_losses)} steps.",
+            f"Trained on {lr_trial.on_batches(trial)} at your learning rate of {trial.learning_rate:.3g}, the "
+            f"model is stuck at the chance level: in the last {len(last)} of {len(trial.losses)} steps, the loss "
+            f"{_hovered(min(last), max(last))}. A constant prediction would have a loss of {baseline:.4g}. But "
+            f"the model can learn: at a learning rate of {trial.better_rate:.3g}, the loss fell to "
+            f"{lr_trial.final_loss(trial.better_losses, trial.batches):.4g} in {len(trial.better_losses)} steps.",
             fix=lr_trial.fix(trial.better_rate, model, optimizer),
             evidence={
                 **lr_trial.evidence(trial, baseline),
@@ -192,10 +194,10 @@ class LossPlateau(Rule):
         if dataset.size is None or dataset.size < 2 * int(steps.batch_sizes.max(initial=1)):
             raise NotApplicable("needs a dataset with more than one batch")
         if dataset.distinct_rows is not None and dataset.distinct_rows < DISTINCT * dataset.rows_read:
-            raise NotApplicable("needs rows that differ")
+            raise NotApplicable("needs rows that differ from one another")
         last = last_third(losses, steps.total_steps)
         if len(last) < FEWEST or not np.isfinite(last).all():
-            raise NotApplicable(f"needs {FEWEST} finite losses in the last third of the run")
+            raise NotApplicable(f"needs at least {FEWEST} finite losses in the last third of the run")
         value = float(np.median(last))
         is_flat = np.ptp(last) <= REL_TOLERANCE * abs(value)
         if len(np.unique(steps.batch_fingerprints[-len(last) :])) < FEWEST or not is_flat:
@@ -203,7 +205,7 @@ class LossPlateau(Rule):
         if abs(value) <= REL_TOLERANCE * float(np.nanmax(np.abs(losses.values))) or verdicts.found:
             return None
         return self.found(
-            f"In the last {len(last)} recorded steps the loss is exactly {value:.5g}, although the rows differ "
+            f"In the last {len(last)} recorded steps, the loss stays at {value:.5g}, although the rows differ "
             "from batch to batch. Neither inputs nor targets affect the loss: the model makes the same "
             "prediction for all rows, and no gradient can separate them.",
             fix=(
@@ -211,8 +213,8 @@ class LossPlateau(Rule):
                 "saturated sigmoid, or a clip",
                 "divide the learning rate by 10, and scale the inputs to about unit variance",
                 (
-                    "for embeddings: normalise them to length 1 before computing distances, and start with easy "
-                    "triplets"
+                    "if the outputs are embeddings, normalise them to length 1 before computing distances, and "
+                    "start with easy triplets"
                 ),
             ),
             evidence={"loss": value, "steps": len(last), "range": float(np.ptp(last))},

@@ -184,7 +184,7 @@ class NotLearning(Rule):
     ) -> Finding | None:
         """Compare the end of the run with the constant prediction."""
         if steps.total_steps < STEPS:
-            raise NotApplicable(f"needs {STEPS} steps")
+            raise NotApplicable(f"needs at least {STEPS} steps")
         if not verdicts.complete:
             raise NotApplicable("needs a run that was not interrupted")
         if not verdicts.trained_alone:
@@ -224,8 +224,8 @@ class NotLearning(Rule):
         cures_first = fixes(experiments) if experiments is not None else ()
         return self.found(
             "The model ended up no better than a constant prediction: over the last third of training, the "
-            f"{_NAMES[targets.kind]} is {ended:.4g}, against {overall:.4g} for a constant prediction (measured on "
-            f"{targets.examples:,} sampled targets). {why}",
+            f"{_NAMES[targets.kind]} was {ended:.4g}, against {overall:.4g} for a constant prediction (measured "
+            f"on {targets.examples:,} sampled targets). {why}",
             fix=(*cures_first, *(repair if cut is None else (_PATIENCE,)), *advice),
             severity=None if cured or (learnable and (stayed or not falling)) else "note",
             evidence={
@@ -256,7 +256,7 @@ class NotLearning(Rule):
             return None
         largest = float(np.abs(losses.values).max())
         return self.found(
-            f"{call.function} is 0, up to rounding (at most {largest:.1g}), at each of the "
+            f"{call.function} is 0 up to rounding (at most {largest:.1g}) at all "
             f"{len(losses.values):,} steps with a recorded loss. Prediction and target are equal from the first "
             "step onwards, so there is nothing to learn: either the target is computed from the prediction, or "
             "both are constant.",
@@ -278,7 +278,7 @@ class NotLearning(Rule):
         if not experiments.cures or not ended >= NO_BETTER * experiments.constant:
             return None
         return self.found(
-            f"The model did not learn: over the last third of training, the loss averages {ended:.4g}. "
+            f"The model did not learn: over the last third of training, the loss averaged {ended:.4g}. "
             f"{outcome(experiments)}",
             fix=fixes(experiments),
             evidence={"ended": ended, "steps": steps.total_steps, **evidence(experiments)},
@@ -290,7 +290,7 @@ class NotLearning(Rule):
         """Compare the trained model's predictions, output by output, with a constant one."""
         least = STEPS_OF_STATISTICS if answers.keeps_statistics else STEPS
         if answers.steps < least:
-            raise NotApplicable(f"needs {least} steps")
+            raise NotApplicable(f"needs at least {least} steps")
         unlearned = [one for one in answers.outputs if one.error >= NO_BETTER * one.constant_error > 0]
         unlearned = unlearned or [one for one in answers.outputs if _lags_behind(one, answers)]
         if not unlearned:
@@ -337,12 +337,12 @@ class NotLearning(Rule):
             return None
         which = "about equal to" if float(last.mean()) * NO_BETTER < margin else "no better than"
         return self.found(
-            f"Over the last third of the run, {call.function} is {last.mean():.4g}, {which} its margin of "
+            f"Over the last third of the run, {call.function} averages {last.mean():.4g}, {which} its margin of "
             f"{margin:.4g}: the model places negatives no further away than positives. If all embeddings "
             "collapse to one point, the loss is exactly the margin.",
             fix=(
-                f"{call.function}(anchor, positive, negative): check that the data is passed in this order",
-                "start with random negatives instead of the hardest ones, and with a lower learning rate",
+                f"check the order of the arguments: {call.function}(anchor, positive, negative)",
+                "start with random negatives instead of the hardest ones, and lower the learning rate",
             ),
             evidence={"ended": float(last.mean()), "margin": float(margin), "steps": steps.total_steps},
             step=steps.total_steps - 1,
@@ -350,14 +350,14 @@ class NotLearning(Rule):
 
 
 PENALTY: Final = (
-    "compare the penalty with the loss: a factor of 1e-4 or 1e-3 is usual; a penalty that outweighs the loss "
-    "drives all weights to 0",
-    "train on one batch without the penalty: can the model memorise it?",
+    "if the loss penalises the weights, check the factor of the penalty, usually 1e-4 to 1e-3: a penalty that "
+    "outweighs the rest drives all weights to 0",
+    "train on one batch without any penalty, and check that the model can memorise it",
 )
 SHARED: Final = (
-    "train this output alone: if the model then learns it, the other losses outweigh it; use loss_weights to "
-    "bring all losses to the same scale",
-    "print ten inputs with their targets: do they match?",
+    "train this output alone: if the model then learns it, the other losses outweigh this one, so bring all "
+    "losses to the same scale with loss_weights",
+    "print ten inputs with their targets, and check that they match",
 )
 
 
@@ -378,10 +378,10 @@ def _lags_behind(one: OutputScore, answers: FinalAnswers) -> bool:
 
 
 def _of_scale(answers: FinalAnswers) -> tuple[str, ...]:
-    scale = "targets = (targets - mean) / std, with mean and std of the training targets"
+    scale = "targets = (targets - mean) / std  # mean and std of the training targets"
     if len(answers.outputs) == 1:
         return (scale,)
-    return (f"{scale}; without this, the loss of this output also outweighs the other losses",)
+    return (f"standardise these targets, so that their loss does not outweigh the other losses: {scale}",)
 
 
 _NAMES: Final = {
@@ -398,13 +398,13 @@ def _lost(targets: TargetHistory) -> tuple[str, tuple[str, ...]]:
         return (
             "Each input row has mean 0 and standard deviation 1: every row was standardised on its own, so its "
             "level and scale are lost. ",
-            ("standardise columns, with training statistics: (x - x.mean(axis=0)) / x.std(axis=0)",),
+            ("standardise columns, not rows: (x - x.mean(axis=0)) / x.std(axis=0), with training statistics",),
         )
     if (one := targets.sentinel) is not None:
         return (
             f"In column {one.column} of the inputs, {one.share:.1%} of the rows hold {one.value:.4g}, which is "
-            f"{one.apart:,.0f} standard deviations from all other values and looks like a placeholder for missing "
-            "values. On that scale, all other values are almost equal. ",
+            f"{one.apart:,.0f} standard deviations away from all other values and looks like a placeholder for "
+            "missing values. On that scale, all other values are almost equal. ",
             ("replace the placeholder with the column's median, or drop these rows, before scaling the columns",),
         )
     return "", ()
@@ -435,7 +435,7 @@ def _clipped(clips: ClipFacts | None, size: float | None) -> tuple[str, tuple[st
     if not found >= CUT_DOWN * clips.cut_to:
         return "", ()
     return (
-        f"clip_grad_norm_ clips each gradient to a norm of {clips.cut_to:.3g}, from a median of {found:.3g}, so "
+        f"clip_grad_norm_ cuts the gradient norm from a median of {found:.3g} to {clips.cut_to:.3g}, so "
         f"each step is 1/{found / clips.cut_to:,.0f} of its unclipped size. ",
         (f"clip_grad_norm_(parameters, {10 ** math.ceil(math.log10(found)):g})  # clips only outliers",),
     )
@@ -493,14 +493,17 @@ def _advice(size: float | None, falling: bool, fit: SimpleFit | None) -> tuple[s
         "train on one batch for 200 steps: if the model cannot memorise the batch, look for the bug between input "
         "and loss; if it can, look at the data and the learning rate"
     )
-    rows = "print ten inputs with their targets, exactly as the model receives them: do they match?"
+    rows = "print ten inputs with their targets, exactly as the model receives them, and check that they match"
     if falling:
         return "train longer, or at a higher learning rate", one_batch
     if size is not None and size < SMALL:
         return (
-            f"multiply the learning rate by 10: a step changes the weights by {size:.1g} of their norm",
+            f"multiply the learning rate by 10: each step changes the weights by only {size:.1g} of their norm",
             one_batch,
         )
     if size is not None and size > LARGE:
-        return f"divide the learning rate by 10: a step changes the weights by {size:.1g} of their norm", one_batch
+        return (
+            f"divide the learning rate by 10: each step changes the weights by {size:.1g} of their norm",
+            one_batch,
+        )
     return (one_batch, rows) if is_learnable(fit) else (rows, one_batch)

@@ -73,12 +73,13 @@ class FunctionReadsGlobals(Rule):
             for name, names in list(functions.items())[:NAMED]
         ]
         if (more := len(functions) - len(listing)) > 0:
-            listing.append(f"{more} more")
+            listing.append(f"and {more} more")
+        passed = ", ".join(functions[first.function])
         they_read = "reads global variables" if len(functions) == 1 else "read global variables"
         return self.found(
             f"{_doubt(first)}{count_of(len(functions), 'function')} in the notebook {they_read} instead of "
             f"arguments: {'; '.join(listing)}.",
-            fix=(f"pass the variables as arguments: def {first.function}(..., {first.name})",),
+            fix=(f"pass the variables as arguments: def {first.function}(..., {passed})",),
             evidence={"functions": functions},
             where=Where(f"{notebook.file}, cell {first.defined.cell}", first.defined.line, first.function),
         )
@@ -88,8 +89,8 @@ def _doubt(read: GlobalRead) -> str:
     places = listed(dict.fromkeys(map(str, read.bindings)), most=NAMED)
     if read.leftover:
         return (
-            f"`{read.function}` reads the global `{read.name}`, which is set only by a loop in {places}, but "
-            "the function is called outside the loop, so it gets the value from the last iteration. "
+            f"`{read.function}` reads the global `{read.name}`, which is set only by a loop in {places}. The "
+            "function is called outside the loop, so it gets the value from the last iteration. "
         )
     if read.differs:
         return (

@@ -71,7 +71,12 @@ class UnseededRandomness(Rule):
         )
         rounding = bool(difference is not None and largest and difference <= ROUNDING * largest)
         others = reproduction.differing - 1
-        after = f"; {others:,} more of the {reproduction.compared:,} compared tensors differ" if others else ""
+        after = (
+            f". Of the {reproduction.compared:,} compared tensors, {others:,} more "
+            f"{'differs' if others == 1 else 'differ'}"
+            if others
+            else ""
+        )
         return self.found(
             "Running one training step twice with the same weights, rows and seeds gave different results. The "
             f"first difference is in {reproduction.first}{by}{after}. {_why(reproduction, rounding)}",
@@ -95,7 +100,7 @@ def _why(reproduction: ReproductionFacts, rounding: bool) -> str:
         were, them = ("was", "it") if count == 1 else ("were", "them")
         return (
             f"The program has {count_of(count, 'generator')} that {were} created without a seed (or with a seed "
-            "as long as those that NumPy takes from the operating system); a seed at the top of the script does "
+            "as long as those that NumPy takes from the operating system). A seed at the top of the script does "
             f"not affect {them}."
         )
     return "The random numbers come from a source without a fixed seed, such as a new generator or the clock."
@@ -103,7 +108,7 @@ def _why(reproduction: ReproductionFacts, rounding: bool) -> str:
 
 def _fix(reproduction: ReproductionFacts, rounding: bool) -> str:
     if rounding:
-        return "torch.use_deterministic_algorithms(True), which replaces the operation or names it in an error"
+        return "torch.use_deterministic_algorithms(True)  # replaces the operation, or names it in an error"
     if reproduction.first is not None and reproduction.first.startswith("the batch"):
         return "create the generator once, with a seed: self.random = np.random.default_rng(seed)"
     return "draw from PyTorch's global generator, which torch.manual_seed seeds: torch.randn_like(states)"

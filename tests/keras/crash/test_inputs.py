@@ -42,7 +42,7 @@ class TestTokenBeyondEmbedding:
             assert (finding.rule, finding.message) == (
                 "token-ids-out-of-range",
                 (
-                    "An id in this batch is 12, but the embedding has 10 rows, for ids 0 to 9. If this is a "
+                    "This batch contains the id 12, but the embedding has 10 rows, for ids 0 to 9. If this is a "
                     "token id, the tokenizer has a larger vocabulary than the model."
                 ),
             )
@@ -175,6 +175,6 @@ class TestKerasHub:
     @pytest.mark.exhaustive
     def test_tokens_past_the_vocabulary_and_rows_past_the_positions(self):
         for finding in explained(hub_failure(3, token=99)):
-            assert finding.message.startswith("An id in this batch is 99, but the embedding has 50 rows")
+            assert finding.message.startswith("This batch contains the id 99, but the embedding has 50 rows")
         for finding in explained(hub_failure(3, length=20)):
             assert finding.message.endswith("a sequence of 20 is longer than the model can number.")

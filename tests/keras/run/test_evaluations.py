@@ -38,7 +38,7 @@ def fit(model, data=(ROWS, LABELS), **options):
 def test_names_validation_data_of_another_scale(data):
     (finding,) = observed(lambda model: fit(model, data, validation_data=(RAW, LABELS)))
     assert (finding.rule, finding.severity) == ("evaluation-mismatch", "warning")
-    assert finding.fix.startswith("apply the same scaling to x_test as to x_train")
+    assert finding.fix.startswith("scale x_test exactly like x_train")
     assert observed(lambda model: fit(model, data, validation_data=(ROWS[:64], LABELS[:64]))) == []
 
 

@@ -226,7 +226,7 @@ def test_facts_name_what_could_not_be_measured():
     assert few.why_not["examples"] == "needs a batch of at least 4 examples"
     late = measure(KerasSubject(model, keep_batch(X, LABELS, None), deadline=0.0))
     assert late == DependenceFacts(
-        why_not=dict.fromkeys(["examples", "inputs", "linear"], "the time for it was over")
+        why_not=dict.fromkeys(["examples", "inputs", "linear"], "there was no time left for this check")
         | {"future": "the targets are not the next tokens of one of the inputs"}
         | {"statistics": "the model has no batch norm with running statistics"}
     )

@@ -58,7 +58,7 @@ def test_an_autoencoder_is_not_judged():
         lambda x, embed: embed(x) + embed(x).mean(1, keepdim=True), identity(20), inputs=(target,), target=target
     )
     assert facts.copy is None
-    assert facts.why_not["copy"] == "an autoencoder may give back the text that it has read as a whole"
+    assert facts.why_not["copy"] == "the model may be an autoencoder, which reproduces the text that it reads"
 
 
 def test_targets_that_are_the_next_tokens_are_no_input():
@@ -71,4 +71,4 @@ def test_a_copy_task_with_a_decoder_is_not_judged():
     target = tokens()
     taught = torch.cat([torch.zeros(12, 1, dtype=torch.long), target[:, :-1]], dim=1)
     facts = measured(lambda src, _, embed: embed(src), identity(20), inputs=(target, taught), target=target)
-    assert facts.why_not["copy"].startswith("another input holds the targets one position later")
+    assert facts.why_not["copy"].startswith("another input holds the targets shifted by one position")

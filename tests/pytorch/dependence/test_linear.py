@@ -99,4 +99,4 @@ def test_tokens_are_not_judged():
     model = nn.Sequential(nn.Embedding(20, 8), nn.Flatten(), nn.Linear(48, 3))
     facts = linear_of(model, torch.randint(0, 20, (32, 6), generator=torch.Generator().manual_seed(0)))
     assert facts.linear is None
-    assert facts.why_not["linear"] == "needs an input of numbers, not of tokens"
+    assert facts.why_not["linear"] == "needs a numeric input, not token ids"

@@ -97,16 +97,19 @@ class TestExamples:
         near = torch.rand(32, 32)
         facts = of_rows(Lambda(lambda x, layer: near @ layer(x), nn.Linear(4, 3)), 4)
         assert facts.change is None
-        assert facts.why_not["examples"] == "a part of the batch does not give that part of the predictions"
+        assert (
+            facts.why_not["examples"]
+            == "the predictions for part of a batch do not match those for the whole batch"
+        )
 
     def test_where_positions_look_like_examples_it_is_not_judged(self):
         model = Lambda(lambda x, rnn: rnn(x)[0], nn.GRU(4, 3))
         facts = measure(subject(model, torch.randn(16, 32, 4), target=torch.zeros(16, 32)))
-        assert facts.why_not["examples"] == "which axis of the inputs counts the examples cannot be told"
+        assert facts.why_not["examples"] == "it is not clear which axis of the inputs is the batch axis"
 
     def test_time_that_is_over_is_said(self):
         facts = of_rows(nn.Linear(4, 3), 4, deadline=0.0)
-        assert facts.why_not["examples"] == facts.why_not["inputs"] == "the time for it was over"
+        assert facts.why_not["examples"] == facts.why_not["inputs"] == "there was no time left for this check"
 
     def test_the_random_state_and_the_mode_of_others_stay(self):
         before = torch.get_rng_state()

@@ -48,6 +48,6 @@ def test_positions_or_a_causal_mask_tell_the_order():
 
 def test_sets_and_models_without_attention_are_not_judged():
     pooled = measured(lambda x, embed, encoder, head: head(embed(x).mean(1)))
-    assert pooled.why_not["order"] == "no attention between the tokens of a row is seen"
+    assert pooled.why_not["order"] == "no attention between the tokens of a row was observed"
     basket = measured(lambda x, embed, encoder, head: head(encoder(embed(x)).mean(1)), given=tokens(False))
-    assert basket.why_not["order"] == "the rows are sets: no token stands in a row twice"
+    assert basket.why_not["order"] == "each row is a set: no token occurs in it twice"

@@ -94,6 +94,6 @@ def test_a_mask_by_hand_leaves_nothing_without_padding_where_each_position_has_a
 
 def test_not_known_where_nothing_is_padded_or_each_position_has_its_answer():
     lone = measured(lambda x, embed, head: head(embed(x).mean(1)), nn.Linear(8, 3), tokens=texts().clamp(1))
-    assert lone.why_not["padding"] == "not one input is seen to be padded"
+    assert lone.why_not["padding"] == "needs exactly one input with padding"
     tagged = measured(lambda x, embed, head: head(embed(x)), nn.Linear(8, 3))
-    assert tagged.why_not["padding"] == "it gives no single prediction for each row"
+    assert tagged.why_not["padding"] == "the model does not return a single prediction for each row"

@@ -195,7 +195,7 @@ class TestBroken:
         assert codes == [0, 0], errors
         (told,) = (err for err in errors if "error: diverged-replicas" in err)
         said = " ".join(told.split())
-        assert "The replicas of Sequential have differed since some step after step 0: after step 1, " in said
+        assert "The replicas of Sequential were identical after step 0 but differ after step 1: " in said
 
     def test_ranks_that_are_fed_the_same_rows(self, two_ranks, tmp_path):
         codes, _, errors = two_ranks(SAME_ROWS)

@@ -114,7 +114,7 @@ class TestUnseeded:
 
     def test_a_generator_of_the_datasets_own(self):
         (finding,) = found(examined(model(), Augmented(np.random.default_rng().random)))
-        assert finding.evidence["first"] == "the batch (0)"
+        assert finding.evidence["first"] == "the batch (element 0)"
 
 
 class TestOnlyOnRequest:

@@ -114,7 +114,7 @@ WHOLE = {  # texts of which the message alone is not enough, with rule and the b
     "no word of adapters": ("no-gradient", "compute the loss from the model's own output", _BACKWARD),
     "a watchdog's abort": ("collective-timeout", "look for the first rank with a traceback", _ABORT),
     "an abort and torchrun": ("collective-timeout", "look for the first rank", _ABORT + _TORCHRUN),
-    "torchrun alone": ("launcher-failure", "torchrun --log-dir logs", _TORCHRUN),
+    "torchrun alone": ("launcher-failure", "run torchrun --log-dir logs", _TORCHRUN),
     "a meter that keeps the loss": (
         "out-of-memory",
         "loss.item() in that line",
@@ -133,7 +133,7 @@ WHOLE = {  # texts of which the message alone is not enough, with rule and the b
     "map without return": ("emptied-dataset", "end encode with return", _MAPPED.format(end="")),
     "map with return": (
         "emptied-dataset",
-        "check trainer.train_dataset.column_names",
+        "tokenize the dataset, name the target column",
         _MAPPED.format(end="\n    return found"),
     ),
     "a variable smaller than the card": (

@@ -27,9 +27,9 @@ class TestHolder:
         [
             (
                 Holder(4711, 2**30, "ada", ("PyTorch", "TensorFlow")),
-                "process 4711 (ada, PyTorch, TensorFlow): 1.0 GiB",
+                "1.0 GiB in process 4711 (ada, PyTorch, TensorFlow)",
             ),
-            (Holder(4711, 2**30, "ada", None), "process 4711 (ada): 1.0 GiB"),
+            (Holder(4711, 2**30, "ada", None), "1.0 GiB in process 4711 (ada)"),
             (Holder(4711), "process 4711"),
         ],
     )
@@ -40,5 +40,5 @@ class TestHolder:
 class TestListed:
     def test_names_those_that_hold_most_and_counts_the_rest(self):
         holders = [Holder(number, number * 2**20 or None) for number in range(6)]
-        assert listed(holders, most=2) == "process 5: 5.0 MiB, process 4: 4.0 MiB, and 4 more"
-        assert listed(holders[:2]) == "process 1: 1.0 MiB, process 0"
+        assert listed(holders, most=2) == "5.0 MiB in process 5, 4.0 MiB in process 4, and 4 more"
+        assert listed(holders[:2]) == "1.0 MiB in process 1, process 0"

@@ -49,7 +49,7 @@ def _compare_inputs(subject: KerasSubject, axis: Axis) -> dict[str, float]:
     kind = type(subject.model)
     plain = kind.train_step is keras.Model.train_step and kind.compute_loss is keras.Model.compute_loss
     if subject.adds_losses or not plain or subject.model.loss is None:
-        raise Unclear("the model has a loss of its own, which may use what the predictions do not")
+        raise Unclear("the model computes its own loss, which may use inputs that the predictions do not")
     return changes
 
 
@@ -57,7 +57,7 @@ def _compare_future(subject: KerasSubject) -> FutureFacts:
     """Compare the answers to one text, of a model without a loss of its own."""
     facts = compare_future(subject)
     if len(subject.inputs) > 1:
-        raise Unclear("it takes further inputs for each text")
+        raise Unclear("the model takes other inputs besides the text")
     if subject.adds_losses:
-        raise Unclear("it gives no single prediction for each position")
+        raise Unclear("the model does not return a single prediction for each position")
     return facts

@@ -77,7 +77,7 @@ class KerasSubject(Subject):
         given = self.outputs(inputs, training=training)
         arrays = [np.asarray(tf.cast(part, tf.float32)) for part in given]
         if not arrays or not arrays[0].ndim:
-            raise Unclear("the model returns no tensor of floating point with an axis")
+            raise Unclear("the model does not return a floating-point tensor with at least one axis")
         return Answer(arrays[0], arrays[1:])
 
     def outputs(self, inputs: Inputs, *, training: bool = False) -> list[tf.Tensor]:
@@ -137,7 +137,7 @@ class KerasSubject(Subject):
                 width = getattr(layer, "units", None) or getattr(layer, "filters", None) or kernel.shape[-1]
                 found.append(Layer(f"{layer.name} ({type(layer).__name__})", int(width), number))
         if len(found) > MAX_LAYERS:
-            raise Unclear("there are many layers")
+            raise Unclear("the model has too many layers")
         return found
 
     @contextmanager

@@ -34,7 +34,7 @@ def compare_copy(subject: Subject) -> CopyFacts:
     size, length = len(tokens), tokens.shape[1]
     rows = next((r for r in range(min(MAX_ROWS, size), 1, -1) if r != length), 0)
     if rows < 2 or any(t.ndim and len(t) != size for t in subject.inputs.values()):
-        raise Unclear("not all inputs count the examples along their first axis")
+        raise Unclear("the first axis of an input is not the batch axis")
     inputs = {given: t[:rows] if t.ndim else t for given, t in subject.inputs.items()}
     other = np.random.default_rng(0).choice(np.unique(tokens), (rows, length))
     answers = _answers(subject, {**inputs, name: other}, rows, length)
@@ -45,14 +45,14 @@ def compare_copy(subject: Subject) -> CopyFacts:
         if given != name and _are_tokens(t) and not (given in LABEL_NAMES and np.array_equal(t, tokens[:rows]))
     ]
     if any(_is_later(subject.inputs[given], tokens) for given in sources):
-        raise Unclear("another input holds the targets one position later, as a decoder is taught")
+        raise Unclear("another input holds the targets shifted by one position, as in teacher forcing")
     masked = fills_in_tokens(subject.model)
     if not sources and not masked:
         later = other.copy()
         later[:, length // 2 :] = np.roll(other, 1, 0)[:, length // 2 :]
         changed = _answers(subject, {**inputs, name: later}, rows, length)
         if not np.allclose(changed[:, : length // 2], answers[:, : length // 2], atol=1e-4):
-            raise Unclear("an autoencoder may give back the text that it has read as a whole")
+            raise Unclear("the model may be an autoencoder, which reproduces the text that it reads")
     return CopyFacts(name, share, sources[0] if sources else None, length, masked)
 
 
@@ -88,5 +88,5 @@ def _are_tokens(tensor: Array) -> bool:
 def _answers(subject: Subject, inputs: dict[str, Array], rows: int, length: int) -> Array:
     answers: Array | None = by_position_or_none(subject.ask(inputs).main, rows, length, 1)
     if answers is None:
-        raise Unclear("it gives no answer for each position")
+        raise Unclear("the model does not return a prediction for each position")
     return answers

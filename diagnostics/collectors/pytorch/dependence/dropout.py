@@ -52,7 +52,7 @@ def active_dropout(subject: Subject) -> tuple[tuple[ActiveDropout, ...], float]:
         return (), 0.0
     change = first.change(subject.ask(subject.inputs, seed=1))
     if change != change or change == float("inf"):
-        raise Unclear("the predictions are not finite, or of random shape")
+        raise Unclear("the predictions are not finite, or their shape is random")
     return tuple(recorder.seen.values()), change
 
 

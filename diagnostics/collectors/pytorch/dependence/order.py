@@ -39,26 +39,26 @@ def compare_order(subject: Subject) -> OrderFacts:
     size, length = tokens.shape
     rows = next((n for n in range(min(MAX_ROWS, size), 1, -1) if n != length), 0)
     if rows < 2:
-        raise Unclear("the batch holds a single text")
+        raise Unclear("the batch contains only one text")
     inputs = {given: t[:rows] if t.shape[:1] == (size,) else t for given, t in subject.inputs.items()}
     with _attention_seen(subject.model, length) as seen:
         first = subject.ask(inputs).main
     if not seen:
-        raise Unclear("no attention between the tokens of a row is seen")
+        raise Unclear("no attention between the tokens of a row was observed")
     if not np.array_equal(first, subject.ask(inputs, seed=1).main):
         raise Unclear("the predictions are random in evaluation mode")
     if any(_are_positions(t, length) for t in inputs.values()):
-        raise Unclear("it is given the positions")
+        raise Unclear("the model gets the positions as an input")
     order = np.random.default_rng(0).permutation(length)
     moved = {given: t.take(order, 1) if t.shape[:2] == (rows, length) else t for given, t in inputs.items()}
     if any(t.ndim and length in t.shape and t is inputs[given] for given, t in moved.items()):
-        raise Unclear("another input has an axis of as many positions")
+        raise Unclear("another input has an axis of the same length")
     after = subject.ask(moved).main
     by_position = by_position_or_none(first, rows, length, 1)
     answers = first if by_position is None else by_position.take(order, 1)
     after = after if by_position is None else by_position_or_none(after, rows, length, 1)
     if after is None or after.shape != answers.shape or not np.isfinite(first).all():
-        raise Unclear("the predictions are not finite, or have another shape")
+        raise Unclear("the predictions are not finite, or their shape changes")
     whole = answers.reshape(-1, answers.shape[-1])
     conflicts, by_chance = (None, None) if by_position is None else _conflicts(tokens, subject)
     return OrderFacts(
@@ -98,12 +98,12 @@ def _tokens(inputs: Inputs) -> Array:
     ]
     varied = [tensor for tensor in found if len(np.unique(tensor)) >= KINDS]
     if len(varied) != 1:
-        raise Unclear("not one input is seen to hold tokens")
+        raise Unclear("needs exactly one input that contains tokens")
     tensor = varied[0]
     padding = most_frequent(tensor[:, -1])
     repeats = [_repeats(row[row != padding]) for row in tensor]
     if sum(repeats) < REPEATED * len(repeats):
-        raise Unclear("the rows are sets: no token stands in a row twice")
+        raise Unclear("each row is a set: no token occurs in it twice")
     return tensor
 
 

@@ -41,7 +41,7 @@ def compare_padding(subject: Subject) -> PaddingFacts:
     padded = _padded_input(subject.inputs)
     size = len(padded.lengths)
     if any(tensor.ndim and len(tensor) != size for tensor in subject.inputs.values()):
-        raise Unclear("not all inputs count the examples along their first axis")
+        raise Unclear("the first axis of an input is not the batch axis")
     order = sorted(range(size), key=lambda row: padded.lengths[row])
     longest = padded.width - min(padded.lengths)
     if _hides_words(subject, padded):
@@ -53,7 +53,7 @@ def compare_padding(subject: Subject) -> PaddingFacts:
         one = {name: t[row : row + 1] if t.ndim else t for name, t in subject.inputs.items()}
         first = subject.ask(one).main
         if first.ndim and (first.shape[0] != 1 or padded.width in first.shape[1:]):
-            raise Unclear("it gives no single prediction for each row")
+            raise Unclear("the model does not return a single prediction for each row")
         if not np.isfinite(first).all():
             raise Unclear("the predictions are not finite")
         try:
@@ -64,7 +64,7 @@ def compare_padding(subject: Subject) -> PaddingFacts:
             fails += not np.isfinite(subject.ask(_filled(one, padded.name, kept)).main).all()
             continue
         if cut.shape != first.shape:
-            raise Unclear("its predictions depend on the length in their shape")
+            raise Unclear("the shape of the predictions depends on the length of the rows")
         if not np.isfinite(cut).all():
             fails += 1
             continue
@@ -113,7 +113,7 @@ def _padded_input(inputs: Inputs) -> _Padded:
     """Return the only input that ends in rows of equal padding of different lengths."""
     found = [one for name, tensor in inputs.items() if (one := _padding_of(name, tensor)) is not None]
     if len(found) != 1:
-        raise Unclear("not one input is seen to be padded")
+        raise Unclear("needs exactly one input with padding")
     return found[0]
 
 

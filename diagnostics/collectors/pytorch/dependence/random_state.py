@@ -67,7 +67,7 @@ def random_state(subject: Subject) -> RandomStateFacts | None:
         return None
     change = first.change(subject.ask(subject.inputs, seed=1))
     if change != change or change == float("inf"):
-        raise Unclear("the predictions are not finite, or of random shape")
+        raise Unclear("the predictions are not finite, or their shape is random")
     spread = float(first.main.std(0, ddof=1).max()) if len(first.main) > 1 else 0.0
     return RandomStateFacts(found[0][0], found[0][1], change, spread, subject.target is not None)
 

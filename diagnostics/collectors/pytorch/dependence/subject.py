@@ -93,7 +93,7 @@ class Subject(shared.Subject):
             outputs = self._call(self.model, given)
         main = prediction_in(outputs)
         if main is None:
-            raise ValueError("the model returns no tensor of floating point with an axis")
+            raise ValueError("the model does not return a floating-point tensor with at least one axis")
         others = [t for t in tensors(outputs) if t is not main and t.is_floating_point()]
         return Answer(_answer(main), [_answer(other) for other in others])
 
@@ -152,7 +152,7 @@ class Subject(shared.Subject):
     def layers(self, inputs: Inputs) -> list[Layer]:
         """See `shared.Subject`."""
         if self._fixed:
-            raise Unclear("an input is no dense tensor")
+            raise Unclear("an input is not a dense tensor")
         seen: list[tuple[str, nn.Module]] = []
 
         def noted(path: str) -> Callable[..., None]:
@@ -169,7 +169,7 @@ class Subject(shared.Subject):
             for handle in handles:
                 handle.remove()
         if len({path for path, _ in seen}) < len(seen) or len(seen) > MAX_LAYERS:
-            raise Unclear("a layer runs several times, or there are many")
+            raise Unclear("a layer runs several times, or the model has too many layers")
         return [Layer(f"{path} ({type(layer).__name__})", _outputs(layer), layer) for path, layer in seen]
 
     @contextmanager

@@ -71,7 +71,8 @@ def _step(
         for part, tensor in flat({name: value} if is_tensor(value) else fields(value)).items():
             if not isinstance(tensor, Tensor):
                 continue
-            called = name if is_tensor(value) else f"{name} ({part})"
+            kind = "element" if part[:1].isdigit() else "field"
+            called = name if is_tensor(value) else f"{name} ({kind} {part})"
             while called in seen:  # a layer that is used twice
                 called += ", again"
             values = tensor.detach().cpu()

@@ -55,7 +55,7 @@ def axes(subject: Subject) -> list[Axis]:
         raise Unclear(f"needs a batch of at least {MIN_EXAMPLES} examples")
     found = [axis for number in subject.axes if (axis := _try_axis(subject, number)) is not None]
     if not found:
-        raise Unclear("a part of the batch does not give that part of the predictions")
+        raise Unclear("the predictions for part of a batch do not match those for the whole batch")
     return found
 
 
@@ -72,12 +72,12 @@ def example_axis(subject: Subject, found: list[Axis]) -> Axis:
     if subject.batch_first:
         found = [axis for axis in found if axis.of_inputs == 0]
     if len(found) != 1:
-        raise Unclear("which axis of the inputs counts the examples cannot be told")
+        raise Unclear("it is not clear which axis of the inputs is the batch axis")
     axis, target = found[0], subject.target
     if target is not None and (not target.ndim or target.shape[0] != axis.whole):
         raise Unclear("the loss does not compare one prediction with one target for each example")
     if not subject.batch_first and axis.answers[0].main.ndim > 2:
-        raise Unclear("whether the first axis counts examples or positions cannot be told")
+        raise Unclear("it is not clear whether the first axis counts examples or positions")
     return axis
 
 

@@ -32,7 +32,7 @@ def compare_future(subject: Subject) -> FutureFacts:
     length, batch = tokens.shape[axis], tokens.shape[1 - axis]
     rows = next((r for r in range(min(MAX_ROWS, batch), 1, -1) if r != length), 0)
     if rows < 2:
-        raise Unclear("the batch holds a single text")
+        raise Unclear("the batch contains only one text")
     inputs = {
         given: array.take(range(rows), 1 - axis) if array.shape[:2] == tokens.shape else array
         for given, array in subject.inputs.items()
@@ -40,9 +40,9 @@ def compare_future(subject: Subject) -> FutureFacts:
     if any(
         array.ndim and array is subject.inputs[given] and len(array) == batch for given, array in inputs.items()
     ):
-        raise Unclear("it takes further inputs for each text")
+        raise Unclear("the model takes other inputs besides the text")
     if length in [n for array in inputs.values() for n in array.shape[2:]]:
-        raise Unclear("another axis of the inputs has as many positions")
+        raise Unclear("another axis of the inputs is as long as the texts")
     with subject.summaries_seen(rows, length) as summaries:
         first = subject.ask(inputs)
     if summaries:
@@ -51,10 +51,10 @@ def compare_future(subject: Subject) -> FutureFacts:
     if not np.array_equal(first.main, subject.ask(inputs, seed=1).main):
         raise Unclear("the predictions are random in evaluation mode")
     if any(by_position_or_none(array, rows, length, axis) is not None for array in first.others):
-        raise Unclear("it returns several tensors with a prediction for each position")
+        raise Unclear("the model returns several tensors with a prediction for each position")
     predicted = np.flatnonzero(counted.take(range(rows), 1 - axis).all(1 - axis)).tolist()
     if not predicted:
-        raise Unclear("the loss leaves out a part of each position")
+        raise Unclear("needs a position that contributes to the loss in every text")
 
     def change_at(position: int, replaced: range) -> float:
         answer = subject.ask(_with_others(inputs, name, axis, replaced)).main
@@ -92,7 +92,7 @@ def by_position_or_none(main: Any, rows: int, length: int, axis: int) -> Any:
 def _by_position(main: Array, rows: int, length: int, axis: int) -> Array:
     found: Array | None = by_position_or_none(main, rows, length, axis)
     if found is None:
-        raise Unclear("it gives no answer for each position")
+        raise Unclear("the model does not return a prediction for each position")
     return found
 
 

@@ -39,7 +39,7 @@ def find_linear(subject: Subject, axis: Axis) -> LinearFacts | None:
         raise Unclear("needs a model with one input")
     name, whole = next(iter(subject.inputs.items()))
     if whole.dtype.kind != "f" or whole.ndim < 2:
-        raise Unclear("needs an input of numbers, not of tokens")
+        raise Unclear("needs a numeric input, not token ids")
     one, other = first_rows(subject, axis)[name], other_rows(subject, axis)[name]
     layers = subject.layers({name: one})
     if len(layers) < 2:

@@ -24,10 +24,10 @@ def compare_statistics(subject: Subject) -> StatisticsFacts:
         own = subject.ask(subject.inputs).main
     running = subject.ask(subject.inputs).main
     if running.shape != own.shape or running.shape[:1] != labels.shape or running.ndim != 2:
-        raise Unclear("the model gives no scores of classes for each row")
+        raise Unclear("the model does not return class scores for each row")
     known = (labels >= 0) & (labels < running.shape[1])
     if not 1 < running.shape[1] <= CLASSES or not known.any():
-        raise Unclear("the model gives no scores of classes for each row")
+        raise Unclear("the model does not return class scores for each row")
     counts = np.bincount(labels[known].astype(np.int64))
     return StatisticsFacts(
         rows=int(known.sum()),

@@ -15,7 +15,7 @@ from diagnostics.facts.dependence import REFUSED, Mixer
 from diagnostics.facts.where import Where
 
 NOISE = 0.05  # added to each weight, times its size: opens a gate that starts at zero
-NO_TIME = "the time for it was over"
+NO_TIME = "there was no time left for this check"
 NO_BATCH_NORM = "the model has no batch norm with running statistics"
 
 Inputs = Mapping[str, Array]

@@ -95,7 +95,10 @@ def _standardise_targets(setup: Setup) -> None:
 
 def _targets_fix(setup: Setup) -> str:
     mean, deviation = _scale(setup)
-    return f"targets = (targets - {mean:.4g}) / {deviation:.4g}, and outputs * {deviation:.4g} + {mean:.4g}"
+    return (
+        f"standardise the targets, (targets - {mean:.4g}) / {deviation:.4g}, and convert the predictions back: "
+        f"outputs * {deviation:.4g} + {mean:.4g}"
+    )
 
 
 def _shapes_objection(setup: Setup) -> str | None:
@@ -114,7 +117,7 @@ STANDARDISED_INPUTS = Experiment(
     _inputs_objection,
     _standardise_inputs,
     "with standardised inputs",
-    "(x - mean) / std, with mean and std of each feature over the training set",
+    "standardise the inputs: (x - mean) / std, with each feature's mean and std over the training set",
     rule="unscaled-inputs",
 )
 STANDARDISED_TARGETS = Experiment(
@@ -129,7 +132,7 @@ ALIGNED_TARGETS = Experiment(
     _shapes_objection,
     _sets(aligned=True),
     "with the target reshaped like the prediction",
-    lambda setup: "target.reshape(prediction.shape): they are {} and {}".format(*map(list, setup.shapes)),
+    lambda setup: "target = target.reshape(prediction.shape)  # {1} to {0}".format(*map(list, setup.shapes)),
 )
 SHUFFLED_ROWS = Experiment(
     "rows shuffled",
@@ -137,8 +140,10 @@ SHUFFLED_ROWS = Experiment(
     _shuffle_rows,
     "with shuffled rows",
     _written(
-        "DataLoader(..., shuffle=True); in a loop over slices, a new torch.randperm(len(x)) in each epoch",
-        "model.fit(..., shuffle=True); dataset.shuffle(len(x)) of a tf.data.Dataset",
+        "shuffle the rows in each epoch: DataLoader(..., shuffle=True), or torch.randperm(len(x)) in a loop over "
+        "slices",
+        "shuffle the rows in each epoch: model.fit(..., shuffle=True), or dataset.shuffle(len(x)) for a "
+        "tf.data.Dataset",
     ),
 )
 
@@ -179,8 +184,8 @@ UNFROZEN = Experiment(
     lambda setup: setup.unfreeze(),
     lambda setup: f"with the frozen layers unfrozen ({listed(setup.layers('frozen'), most=NAMED)})",
     _written(
-        "parameter.requires_grad = True for these layers, and give their parameters to the optimizer",
-        "layer.trainable = True, before model.compile",
+        "unfreeze these layers with parameter.requires_grad = True, and pass their parameters to the optimizer",
+        "layer.trainable = True  # before model.compile",
     ),
 )
 WITHOUT_LAST_ACTIVATION = Experiment(
@@ -196,8 +201,8 @@ DEFAULT_INITIALISATION = Experiment(
     lambda setup: setup.initialise(),
     "with the default initialisation",
     _written(
-        "leave out the custom initialisation: PyTorch's layers draw good first weights",
-        "leave out kernel_initializer, and set_weights, in the first training",
+        "remove the custom initialisation: PyTorch's layers start with good weights",
+        "remove kernel_initializer and set_weights from a training that starts from scratch",
     ),
 )
 WITHOUT_DROPOUT = _without("dropout off", "dropout")
@@ -208,7 +213,8 @@ FLOAT32 = Experiment(
     lambda setup: setup.to_float32(),
     "in float32",
     _written(
-        "model.float(), and torch.autocast(..., dtype=torch.bfloat16) instead of half precision weights",
+        "keep the weights in float32 with model.float(), and use torch.autocast(..., dtype=torch.bfloat16) for "
+        "speed",
         'keras.mixed_precision.set_global_policy("float32")',
     ),
 )

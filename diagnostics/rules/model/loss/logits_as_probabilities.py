@@ -15,7 +15,7 @@ from diagnostics.facts.loss_contracts import KERAS, function_of
 from diagnostics.facts.loss_graph import LONGEST, LossGraph
 from diagnostics.facts.pipeline import LossFacts, OutputFacts, SeveralOutputs
 from diagnostics.rules.shared.first_found import first_found, first_output_found
-from diagnostics.text.join import not_known
+from diagnostics.text.join import capitalized, not_known
 
 # Softmax and sigmoid stay between 0 and 1, and log-probabilities below 0, up to rounding: 1e-7 in float32, 1e-3
 # in half precision. Logits exceed that range by far more.
@@ -27,7 +27,7 @@ ADDS_UP = 0.1  # of a sum of probabilities: in bfloat16 their logarithms are kno
 # Functions of a last layer that never yield probabilities, whatever the range in one batch.
 UNBOUNDED = frozenset({"relu", "leaky_relu", "elu", "selu", "gelu", "silu", "swish", "tanh"})
 
-SOFTMAX = "loss_fn = torch.nn.CrossEntropyLoss(), without the sigmoid in the model"
+SOFTMAX = "remove the sigmoid from the model: loss_fn = torch.nn.CrossEntropyLoss()"
 
 WITHIN = ("Add", "Sub", "Mul", "Mean")  # operations of a numerator or denominator around its sums
 LAID_OUT = ("View", "Clone", "Squeeze")
@@ -110,6 +110,9 @@ class LogitsAsProbabilities(MessageRule):
             message, fix = _not_log_probabilities(span, named, outputs)
         else:
             ended = outputs.last_activation if outputs.last_activation in UNBOUNDED else None
+            within = outputs.sums_to_one is False and lowest >= -ROUNDING and highest <= 1 + ROUNDING
+            if within and ended is None:
+                span = f"{span} and do not sum to 1 over the classes"
             message, fix = _not_probabilities(span, named, loss, ended)
         return self.found(
             message,
@@ -135,13 +138,14 @@ class LogitsAsProbabilities(MessageRule):
             return None
         shape = graph.nodes[raw].shape or ()
         return self.found(
-            "The loss is a ratio like Dice or Jaccard: a sum of outputs times targets, divided by a sum of the "
-            f"outputs (shape {shape}). But the outputs come from a linear layer or convolution, so they "
-            "may be negative or greater than 1. Then the ratio does not measure overlap: it improves as "
-            "the outputs grow, at any position, and jumps where the sum crosses 0.",
+            "The loss is an overlap ratio such as Dice or Jaccard: it multiplies the outputs by the targets and "
+            f"divides the sum by a sum of the outputs. These outputs, of shape {shape}, come straight from a "
+            "linear layer or convolution, so they may be negative or greater than 1. Then the ratio does not "
+            "measure overlap: it improves as the outputs grow at any position, and jumps where their sum crosses "
+            "0.",
             fix=(
                 "probabilities = torch.sigmoid(outputs)  # one class",
-                "outputs.softmax(dim=1)  # several classes",
+                "probabilities = outputs.softmax(dim=1)  # several classes",
             ),
             evidence={"shape": list(shape)},
         )
@@ -173,8 +177,8 @@ class LogitsAsProbabilities(MessageRule):
             seen, fix = f"scores (from {span})", "log_probs = scores.log_softmax(dim=-1)"
         return self.found(
             f"{call.function} got {seen}, but it expects log-probabilities, whose exponentials sum to 1 over "
-            "the classes. With such inputs, the loss falls as all values grow, eventually below 0, whether "
-            "or not the model distinguishes the classes.",
+            "the classes. With such inputs, the loss falls as all values grow, and eventually becomes negative, "
+            "whether or not the model distinguishes the classes.",
             fix=fix,
             evidence={
                 "lowest": lowest,
@@ -191,8 +195,8 @@ class LogitsAsProbabilities(MessageRule):
     def _sigmoid_over_classes(self, loss: LossFacts, outputs: OutputFacts) -> Finding:
         classes = outputs.num_classes
         return self.found(
-            f"The model ends in a sigmoid for each of {classes} classes, but each example has exactly one "
-            f"class, and {_named(loss)} expects probabilities that sum to 1 over the classes. "
+            f"The model ends in a sigmoid for each of {classes} classes, but each example has exactly one class. "
+            f"{capitalized(_named(loss))} expects probabilities that sum to 1 over the classes. "
             f"{_TRAINED[loss.reads is None]} The model's predictions, one sigmoid per class, do not sum to "
             "1 and are not trained to be probabilities.",
             fix={"keras": f'keras.layers.Dense({classes}, activation="softmax")', "torch": SOFTMAX},
@@ -208,16 +212,16 @@ class LogitsAsProbabilities(MessageRule):
     @check
     def from_crash(self, crash: CrashFacts, symptom: NotProbabilities) -> Finding | None:
         """Explain an error of a loss that reads probabilities."""
-        reads = "the loss expects probabilities, which lie between 0 and 1"
+        reads = "the loss expects probabilities"
         if symptom.lowest is not None and symptom.highest is not None:
             seen = (
                 f"The model's outputs range from {symptom.lowest:.3g} to {symptom.highest:.3g}: they are "
-                f"logits, but {reads}."
+                f"logits, but {reads}, which lie between 0 and 1."
             )
         else:
             seen = (
-                f"The model's outputs do not all lie between 0 and 1, but {reads}. Usually the outputs are "
-                f"logits; a NaN causes the same error. {not_known('the values', crash.live)}"
+                f"{capitalized(reads)}, but not all of the model's outputs lie between 0 and 1. Usually the "
+                f"outputs are logits; a NaN causes the same error. {not_known('the values', crash.live)}"
             )
         return self.found(
             seen,
@@ -234,7 +238,7 @@ _TRAINED = {
 
 
 def _named(loss: LossFacts) -> str:
-    return f"the loss ({loss.name})" if loss.name else "the loss"
+    return f"the loss ({loss.name.removeprefix('loss=')})" if loss.name else "the loss"
 
 
 def _is_sigmoid_over_classes(loss: LossFacts, outputs: OutputFacts) -> bool:
@@ -274,10 +278,10 @@ def _not_probabilities(span: str, named: str, loss: LossFacts, ended: str | None
     if ended is not None:
         proper = "sigmoid" if binary else "softmax"
         return message, {
-            "torch": f"{torch}, without the {ended} at the end of the model",
-            "keras": f'activation="{proper}" instead of "{ended}" in the last layer',
+            "torch": f"remove the {ended} at the end of the model: {torch}",
+            "keras": f'set activation="{proper}" instead of "{ended}" in the last layer',
         }
-    keras: Fix = ("give the loss from_logits=True", "give the last layer a softmax activation")
+    keras: Fix = ("pass from_logits=True to the loss", "give the last layer a softmax activation")
     if known or binary:
         keras = f"loss=keras.losses.{known or 'BinaryCrossentropy'}(from_logits=True)"
     return message, {"torch": torch, "keras": keras}
@@ -289,7 +293,7 @@ def _not_log_probabilities(span: str, named: str, outputs: OutputFacts) -> tuple
             f"{span} and sum to 1: they are probabilities, but {named} expects log-probabilities, which are "
             "never above 0. The loss uses each probability instead of its logarithm, so a confident "
             "mistake costs hardly more than a small one, and the loss is negative.",
-            {"torch": "loss_fn = torch.nn.CrossEntropyLoss(), without the softmax in the model"},
+            {"torch": "remove the softmax from the model: loss_fn = torch.nn.CrossEntropyLoss()"},
         )
     return (
         f"{span}: they are logits, but {named} expects log-probabilities, which are never above 0. The loss is "

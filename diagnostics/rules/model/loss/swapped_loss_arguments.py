@@ -55,8 +55,8 @@ class SwappedLossArguments(Rule):
         return self.found(
             f"The loss {turned.name}({turned.first}, {turned.second}) names the model's predictions first, but "
             f"Keras calls it with the targets first, so {turned.first} receives the targets and {turned.second} "
-            f"the predictions. On one batch, the loss is {turned.as_called:.4g}; with the arguments swapped, it "
-            f"would be {turned.turned:.4g}.",
+            f"the predictions. On one batch, the loss is {turned.as_called:.4g}; with the arguments in the "
+            f"other order, it would be {turned.turned:.4g}.",
             fix=f"def {turned.name}({turned.second}, {turned.first}):",
             evidence={
                 "loss": turned.name,

@@ -98,7 +98,7 @@ NOTED = {
             "hits(loader)",
         ),
         "function-reads-globals",
-        "`hits` reads the global `x`, which is set only by a loop in cell 2 (In[2]), but the function is called "
+        "`hits` reads the global `x`, which is set only by a loop in cell 2 (In[2]). The function is called "
         "outside the loop, so it gets the value from the last iteration. 1 function in the notebook reads global "
         "variables instead of arguments: `hits` reads `model` and `x`.",
     ),

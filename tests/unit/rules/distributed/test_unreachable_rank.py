@@ -15,7 +15,7 @@ class TestFromMessage:
         known = KnownFailure(
             "unreachable-rank",
             "Ranks 1 and 0 use the same GPU.",
-            ("torch.cuda.set_device(local_rank)", "or else"),
+            ("torch.cuda.set_device(local_rank)", "start no more processes than there are GPUs"),
             "said",
         )
         finding = UnreachableRank().from_message(CRASH, known)
@@ -79,7 +79,9 @@ class TestFromNetwork:
         assert finding.evidence["pairs"] == [[0, 1], [0, 2]]
 
     def test_says_what_the_table_knows_of_the_library_s_message(self):
-        known = KnownFailure("unreachable-rank", "Ranks 1 and 0 use the same GPU.", ("set_device",), "said")
+        known = KnownFailure(
+            "unreachable-rank", "Ranks 1 and 0 use the same GPU.", ("torch.cuda.set_device(local_rank)",), "said"
+        )
         failures = NetworkFailure("group", "", "DistBackendError: Duplicate GPU detected", known=known)
         assert found(rank(0, failures), rank(1)).severity == "error"
 

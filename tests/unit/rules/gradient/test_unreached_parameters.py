@@ -100,11 +100,11 @@ class TestFiresWhileTraining:
         assert judge(UnreachedParameters().from_history, history(["pooler"], layers)).severity == "note"
 
     def test_on_gradients_of_0_which_are_no_missing_path(self):
-        layers = ["stem", "body", "spare", "head"]
+        layers = ["stem", "body", "spare_head", "head"]
         reached = np.array([True, True, False, True])
         finding = judge(UnreachedParameters().from_history, history(layers[:3], layers, reached=reached))
         assert finding.severity == "warning"
-        assert finding.evidence["without_a_path"] == ["spare"]
+        assert finding.evidence["without_a_path"] == ["spare_head"]
 
     def test_on_gradients_of_0_and_weights_that_only_decay(self):
         finding = judge(UnreachedParameters().from_history, decaying())

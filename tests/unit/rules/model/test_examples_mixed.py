@@ -38,11 +38,11 @@ class TestFires:
         view = MixingFacts("reshape", "view", (8, 32, 24), 1, (32, 24, 8))
         finding = RULE.from_answers(facts(view))
         assert finding.severity == "error"
-        assert finding.fix == "x.permute(1, 2, 0) instead of view"
+        assert finding.fix == "use x.permute(1, 2, 0) instead of view"
 
     def test_on_a_view_of_last_states_and_moves_the_axis_of_rows_first(self):
         view = MixingFacts("reshape", "view", (2, 32, 32), 1, (32, 64))
-        assert RULE.from_answers(facts(view)).fix == "x.transpose(0, 1).flatten(1) instead of view"
+        assert RULE.from_answers(facts(view)).fix == "use x.transpose(0, 1).flatten(1) instead of view"
 
     def test_on_a_view_whose_shapes_do_not_show_what_was_meant(self):
         for view in (
@@ -74,7 +74,7 @@ def test_silent_where_only_rounding_differs():
 
 def test_not_applicable_without_its_evidence():
     with pytest.raises(NotApplicable):
-        RULE.from_answers(DependenceFacts(why_not={"examples": "rows are nodes"}))
+        RULE.from_answers(DependenceFacts(why_not={"examples": "all examples in the batch are identical"}))
     with pytest.raises(NotApplicable):
         RULE.from_answers(DependenceFacts())
 

@@ -253,9 +253,17 @@ class TestTriplets:
             judge(RULE.from_triplets, LossCalls((call,)), history(STUCK), VERDICTS)
 
 
+CHANGES = {
+    "inputs standardised": ("with standardised inputs", "standardise the inputs"),
+    "learning rate * 100": ("at a learning rate of 0.1 instead of 0.001", "SGD(model.parameters(), lr=0.1)"),
+    "learning rate / 100": ("at a learning rate of 0.1 instead of 10", "SGD(model.parameters(), lr=0.1)"),
+}
+"""Phrase and fix of an experiment, by name."""
+
+
 def tried(name="inputs standardised", reached=0.3, breadth=0, unchanged=1.02, rule="", rate=None):
     """Return experiments in which one change was made."""
-    change = ExperimentRun(name, "with one change", "change it", (1.2, 0.4), reached, rule, breadth, rate)
+    change = ExperimentRun(name, *CHANGES[name], (1.2, 0.4), reached, rule, breadth, rate)
     without = tuple(ExperimentRun(losses=(1.2, 1.1), reached=unchanged) for _ in range(3))
     return Experiments(without, (change,), 1.0, 100, 300, {"dropout off": "there is no dropout"})
 
@@ -270,11 +278,11 @@ class TestExperiments:
     def test_make_a_note_a_warning_and_give_the_fix(self):
         finding = with_experiments(tried())
         assert (finding.severity, finding.evidence["best_experiment"]) == ("warning", "inputs standardised")
-        assert finding.fixes["torch"][0] == "change it"
+        assert finding.fixes["torch"][0] == "standardise the inputs"
         assert "reach a loss of 0.3 instead of 1.02" in finding.message
         drawn = finding_card(finding)
         assert "Loss before each step, unchanged" in drawn
-        assert "dots: with one change" in drawn
+        assert "dots: with standardised inputs" in drawn
 
     @pytest.mark.parametrize("measured", [tried(reached=0.95), tried(unchanged=0.6), tried(reached=math.nan)])
     def test_that_help_nothing_leave_the_finding_as_it_is(self, measured):

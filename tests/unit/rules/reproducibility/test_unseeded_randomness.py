@@ -26,7 +26,9 @@ class TestFires:
     @pytest.mark.parametrize("count", [1, 2])
     def test_where_a_generator_was_made_without_a_seed(self, count):
         assert (
-            RULE.from_reproduction(ReproductionFacts(12, 12, "the batch (0)", 1.0, 2.0, unseeded=count)).severity
+            RULE.from_reproduction(
+                ReproductionFacts(12, 12, "the batch (element 0)", 1.0, 2.0, unseeded=count)
+            ).severity
             == "note"
         )
 
@@ -37,7 +39,7 @@ class TestFires:
         )
 
     def test_where_the_size_of_the_difference_is_not_known(self):
-        assert RULE.from_reproduction(ReproductionFacts(9, 3, "the batch (0)")).severity == "note"
+        assert RULE.from_reproduction(ReproductionFacts(9, 3, "the batch (element 0)")).severity == "note"
 
 
 def test_it_is_silent_where_both_steps_agree():
