@@ -61,7 +61,7 @@ class AttentionMaskMissing(Rule):
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
         """Look for padding in a batch without a mask."""
         if "attention_mask" not in model.input_names:
-            raise NotApplicable("needs a model that is known to take an attention_mask")
+            raise NotApplicable("needs a model that is known to accept an attention_mask")
         if batch.attention_mask is not None:
             return None
         ids, pad = batch.token_ids, model.pad_token_id

@@ -35,7 +35,7 @@ _BY_WORKER = re.compile(r"utils[\\/]data[\\/]_utils[\\/]worker\.py")
 IMAGE_AXES = 3  # channels, height and width
 RESIZE = (
     "torchvision.transforms.Resize((height, width)) as the first transform; Resize(n) keeps the aspect ratio",
-    "a random crop of fixed size, for training",
+    "take random crops of a fixed size during training",
     "pad_sequence(..., batch_first=True) in a custom collate_fn, for spectrograms of different durations",
 )
 PAD_KERAS = (

@@ -72,8 +72,9 @@ class RanksShareRows(Rule):
             f"Ranks {listed(ranks)} got the same batch in all {compared} compared: their gradients are equal, "
             "so averaging changes nothing, and all but one of these ranks do no useful work.",
             fix=(
-                "DataLoader(dataset, sampler=DistributedSampler(dataset)), and sampler.set_epoch(epoch)",
-                "for an IterableDataset: split the stream by rank (itertools.islice(rows, rank, None, world))",
+                "DataLoader(dataset, sampler=DistributedSampler(dataset)), with sampler.set_epoch(epoch) before "
+                "each epoch",
+                "for an IterableDataset, split the stream by rank (itertools.islice(rows, rank, None, world))",
             ),
             evidence={"ranks": ranks, "steps": list(replicas.steps)},
         )

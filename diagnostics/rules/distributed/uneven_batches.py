@@ -75,9 +75,9 @@ class UnevenBatches(Rule):
                     continue
                 return self._found(
                     f"No rank has made progress for {duration(min(rank.idle for rank in stall.ranks))}. In "
-                    f"iteration {epoch + 1} over its training loader, rank {less.number} got "
+                    f"pass {epoch + 1} over the training loader, rank {less.number} got "
                     f"{count_of(less.epochs[epoch], 'batch', 'batches')}, but rank {more.number} got more. Rank "
-                    f"{more.number} is waiting in {call(more)} for a rank that has finished.",
+                    f"{more.number} is waiting in {call(more)} for a rank that has finished its batches.",
                     {str(rank.number): [*rank.epochs, *([rank.drawn] if rank.drawn else [])] for rank in known},
                     more,
                 )
@@ -118,13 +118,13 @@ class UnevenBatches(Rule):
 
 FIX: Fix = (
     (
-        "DistributedSampler(dataset), which gives every rank the same number of rows, and drop_last=True for "
+        "use DistributedSampler(dataset), which gives every rank the same number of rows, and drop_last=True for "
         "the loader"
     ),
-    "wrap the epoch in `with model.join():`, which takes part in collectives for the ranks that have finished",
-    "for a stream: find the number of batches that every rank has (dist.all_reduce(count, dist.ReduceOp.MIN)), "
-    "and use islice(loader, count)",
-    "to stop early: decide on one rank, and broadcast the decision",
+    "wrap the epoch in `with model.join():`, which stands in for finished ranks in collectives",
+    "for a stream, find the smallest batch count with dist.all_reduce(count, dist.ReduceOp.MIN), and iterate "
+    "over islice(loader, count)",
+    "to stop early, decide on one rank and broadcast the decision",
 )
 
 
