@@ -119,7 +119,7 @@ class RaggedBatch(MessageRule):
                 evidence=evidence,
                 where=crash.where,
             )
-        of = "" if column is None else f" in {_called(column)}"
+        of = "" if column is None else f" in {_called(column) if column.isdigit() else repr(column)}"
         seen = f"Examples of different lengths{of} cannot be stacked"
         if symptom.shapes:
             one, other = map(list, symptom.shapes)

@@ -100,7 +100,7 @@ class ClassImbalance(Rule):
         unknown = loss.class_weights is None or dataset.weighted_sampling is None
         called = f" ({names[majority]})" if names is not None and 0 <= majority < len(names) else ""
         return self.found(
-            f"{counts.max()} of the {labels.size} rows read have label {majority}{called}. A model that always "
+            f"Of the {labels.size} rows read, {counts.max()} have label {majority}{called}. A model that always "
             f"predicts this label has an accuracy of {share:.2f} without using its input.",
             fix={
                 library: f"if nothing compensates for the imbalance yet, {fix}" if unknown else fix

@@ -96,9 +96,8 @@ class UnevenBatches(Rule):
                     continue
                 kind, fewer, further = counted
                 return self._found(
-                    f"Rank {less.number} ended after {count_of(fewer, *kind)}, and rank {more.number} failed in "
-                    f"{kind[0]} {further:,} because the connection was lost: it was waiting for a rank that had "
-                    "finished.",
+                    f"Rank {less.number} finished after {count_of(fewer, *kind)}. Rank {more.number} was waiting "
+                    f"for a finished rank in {kind[0]} {further:,}, and failed when the connection was lost.",
                     {
                         str(rank.number): {"batches": rank.batches, "backward_passes": rank.backward_passes}
                         for rank in joined.ranks.values()

@@ -233,7 +233,7 @@ class MetricOnLogits(MessageRule):
         elif one_score:
             given = f"{shape[0]} scores, one per example"
         else:
-            given = f"logits of shape {shape}, one for each of {shape[-1]} classes"
+            given = f"logits of shape {shape} for {shape[-1]} classes"
         return self.found(
             f"The metric compares class labels, but got {given}. Convert the model's outputs to classes first.",
             fix=SIGN if one_score else ARGMAX,

@@ -93,7 +93,7 @@ class SaturatedActivations(Rule):
         return self.found(
             f"{_listed(saturated)} saturated for nearly all of the {batch.size} examples in this batch. A "
             "saturated unit is on the flat part of its activation and passes almost no gradient, so earlier "
-            "layers hardly learn. Usually the inputs are not scaled, or the initial weights are too large.",
+            "layers hardly learn. The usual causes are unscaled inputs and initial weights that are too large.",
             fix={
                 library: (
                     "scale the inputs to a mean of about 0 and a standard deviation of about 1",

@@ -484,7 +484,7 @@ def _of_image_size(symptom: WeightsMisfit) -> Repair | None:
     if not all(_OF_IMAGE_SIZE.search(name) for name in symptom.weights):
         return None
     name = listed([name.rpartition(".")[2] for name in symptom.weights][:1])
-    return f"{name} depends on the image size and the window size: the model was built for different sizes.", (
+    return f"{name} depends on the image and window sizes, which differ between the checkpoint and the model.", (
         f"build {symptom.model} with the img_size and window_size of the checkpoint, which are often part of the "
         "checkpoint's name",
         "remove computed masks and indices from the state dict, and load it with strict=False",
