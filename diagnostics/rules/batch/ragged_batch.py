@@ -108,10 +108,10 @@ class RaggedBatch(MessageRule):
         if symptom.is_open:
             lists = "The lists of a column" if column is None else f"The lists of {_called(column)}"
             return self.found(
-                f"{lists} could not be made into one tensor. Either they differ in length, and nothing pads them, "
-                "or the column holds text, None or nested lists. The first error in the traceback shows "
-                "which: 'expected sequence of length' if they differ, \"too many dimensions 'str'\" or 'Could not "
-                "infer dtype of NoneType' if they hold anything other than numbers.",
+                f"{lists} could not be made into one tensor. Either they differ in length, and nothing pads "
+                "them, or they hold text, None or other lists. The first error in the traceback shows which it "
+                "is. 'expected sequence of length' means different lengths; \"too many dimensions 'str'\" and "
+                "'Could not infer dtype of NoneType' mean that the lists hold something other than numbers.",
                 fix=(
                     *(PAD_LABELS if column in ("labels", "label") else PAD),
                     "remove or encode the column, if it is not a list of numbers",

@@ -246,8 +246,9 @@ def _fragments(symptom: OutOfMemoryCrash) -> str:
         )
     if symptom.free is not None and symptom.free >= max(unused, symptom.tried):
         return (
-            "That would be enough: either PyTorch's memory is fragmented into blocks that are too small, or a "
-            "limit keeps this process from using the free memory, or it was freed only after the failure."
+            "That would be enough. Possible causes: PyTorch's memory is fragmented into blocks that are too "
+            "small, a limit keeps this process from using the free memory, or the memory was freed only after "
+            "the failure."
         )
     return (
         f"{symptom.framework} itself has reserved {in_bytes(unused)} that no tensor uses. That would be enough, "

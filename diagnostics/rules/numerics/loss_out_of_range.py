@@ -186,7 +186,7 @@ def _cause(call: LossCall, mass: float | None, target_mass: float | None) -> tup
     if (lowest, highest) == (-1.0, 1.0):
         fix = "labels = (labels + 1) / 2  # -1 and 1 become 0 and 1"
     else:
-        fix = "scale the targets to 0..1, or use a squared error"
+        fix = "scale the targets to the range from 0 to 1, or use a squared error"
     return (
         f"if its targets are probabilities, but the targets in the first batch range from {lowest:.4g} to "
         f"{highest:.4g}",
