@@ -233,8 +233,8 @@ class UnscaledInputs(Rule):
                 if stays
                 else "Errors of that size give gradients that destabilise the weights."
             ),
-            fix="targets = (targets - mean) / std, with mean and std of the training targets, and "
-            "outputs * std + mean for predictions",
+            fix="targets = (targets - mean) / std, with the mean and std of the training targets, and "
+            "predictions = outputs * std + mean",
             evidence={
                 "target_range": [low, high],
                 "output_range": [outputs.lowest, outputs.highest],
@@ -293,7 +293,7 @@ class UnscaledInputs(Rule):
             "model fitted to the same rows after standardisation can predict the targets of other rows.",
             fix={
                 "torch": (
-                    "(x - mean) / std, with mean and std of each feature over the training set",
+                    "(x - mean) / std, with the mean and std of each feature in the training set",
                     *(["divide by 255 only once: ToTensor() already divides by 255"] if size < SMALL else []),
                 )
             },

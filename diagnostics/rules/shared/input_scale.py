@@ -47,7 +47,7 @@ class InputScale:
         if self.pixels:
             return {"torch": "images / 255", "keras": "keras.layers.Rescaling(1 / 255) as the first layer"}
         return {
-            "torch": "(x - mean) / std, with mean and std of each feature over the training set",
+            "torch": "(x - mean) / std, with the mean and std of each feature in the training set",
             "keras": "normalize = keras.layers.Normalization(); normalize.adapt(inputs)  # use as the first layer",
         }
 

@@ -114,7 +114,7 @@ STANDARDISED_INPUTS = Experiment(
     _inputs_objection,
     _standardise_inputs,
     "with standardised inputs",
-    "(x - mean) / std, with mean and std of each feature over the training set",
+    "(x - mean) / std, with the mean and std of each feature in the training set",
     rule="unscaled-inputs",
 )
 STANDARDISED_TARGETS = Experiment(
