@@ -60,7 +60,7 @@ WITHOUT_EVALUATION: Final = (
 
 SECOND_LOOK: Final = "second look"
 DEPENDENCE: Final = "needs what the predictions depend on"
-NO_EVALUATION_LOSS: Final = "needs an evaluation that computes its loss"
+NO_EVALUATION_LOSS: Final = "needs an evaluation that computes the loss"
 
 _STEPS = re.compile(r"\b(\d[\d,]{0,40}) (?:steps|losses)\b")
 

@@ -16,12 +16,13 @@ LIMITS = {"float16": 65504.0, "bfloat16": 3.39e38, "float32": 3.40e38}  # larges
 
 
 def module(origin: OriginFacts) -> str:
-    """Name the module of the origin: ``encoder.fc1 (Linear)``, ``the model itself (Net), outside its layers``."""
+    """Name the module of the origin: ``layer 2 (Linear)``, ``the model itself (Net), outside its layers``."""
     if origin.module and (origin.module_kind or "").startswith("probe in "):
         return f'the code just before the probe "{origin.module}" in {(origin.module_kind or "")[9:]}'
     if origin.module:
-        return f"{origin.module} ({origin.module_kind})"
-    return f"the model itself ({origin.module_kind}), outside its layers,"
+        numbered = "layer " if origin.module.replace(".", "").isdigit() else ""
+        return f"{numbered}{origin.module} ({origin.module_kind})"
+    return f"the model itself ({origin.module_kind}), outside its layers"
 
 
 def parameters(origin: OriginFacts) -> str:

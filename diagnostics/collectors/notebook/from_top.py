@@ -164,7 +164,7 @@ class FromTop:
             return
         binding = bound.binding
         if binding.kind == "literal" and binding.certain and all(c.name != name for c in self.called):
-            was = "a built-in" if name in dir(builtins) else self._was_before(name, bound.place)
+            was = "a built-in function" if name in dir(builtins) else self._was_before(name, bound.place)
             self.called.append(CalledValue(name, called, bound.place, binding.value, was, function))
 
     def _was_before(self, name: str, place: CellPlace) -> str:

@@ -65,7 +65,7 @@ class CalledValue:
         called: where.
         bound: where it got the value.
         value: what that is: ``a number``, ``a list``.
-        was: what the name was before: ``a function``, ``a built-in``; empty if nothing is known.
+        was: what the name was before: ``a function``, ``a built-in function``; empty if nothing is known.
         function: the function that calls it; empty if the cell itself does.
     """
 

@@ -61,7 +61,7 @@ class AttentionMaskMissing(Rule):
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
         """Look for padding in a batch without a mask."""
         if "attention_mask" not in model.input_names:
-            raise NotApplicable("needs a model that is known to take an attention_mask")
+            raise NotApplicable("needs a model that is known to accept an attention_mask")
         if batch.attention_mask is not None:
             return None
         ids, pad = batch.token_ids, model.pad_token_id
@@ -82,7 +82,7 @@ class AttentionMaskMissing(Rule):
         verb = edge if padded > 1 else f"{edge}s"
         return self.found(
             f"{padded} of the {batch.size} examples in this batch {verb} with padding (up to {longest} pad "
-            f"tokens, id {pad}), and there is no attention_mask. The model attends to the padding, so the "
+            f"tokens, id {pad}), but there is no attention_mask. The model attends to the padding, so the "
             "prediction for an example depends on the length of the other examples in its batch.",
             fix="keep the mask that the tokenizer returns: model(**tokenizer(texts, padding=True, ...))",
             evidence={

@@ -54,13 +54,13 @@ class BatchOfOne(MessageRule):
     def from_single_rows(self, blind: BatchNormSingleRow) -> Finding:
         """Report a model trained on batches of one row, all of which look the same to it."""
         return self.found(
-            "Each batch has one row, so the batch mean that is subtracted in training mode "
-            f"({listed(blind.layers, most=3)}) is the row itself. The result is 0 for every row, so the "
-            "model makes the same prediction for every row. The model learns nothing from its inputs, and its "
-            "evaluation statistics stay those of an untrained model.",
+            f"Each batch has one row. In training mode, batch norm ({listed(blind.layers, most=3)}) subtracts "
+            "the batch mean, which is the row itself, so its output is the same for every row. The model "
+            "therefore makes the same prediction for every row and learns nothing from its inputs. The moving "
+            "statistics that evaluation uses are still those of an untrained model.",
             fix=(
-                "batch_size=32 in fit(), or .batch(32) on the dataset",
-                "keras.layers.LayerNormalization(), which does not depend on the batch",
+                "use larger batches: batch_size=32 in fit(), or .batch(32) on the dataset",
+                "use keras.layers.LayerNormalization(), which does not depend on the batch",
             ),
             evidence={"layers": list(blind.layers)},
         )
@@ -74,7 +74,7 @@ class BatchOfOne(MessageRule):
             "variance cannot be computed from one value. The input is probably the last batch of an epoch, "
             "or a single example passed without model.eval().",
             fix=(
-                "DataLoader(..., drop_last=True) for training",
+                "use DataLoader(..., drop_last=True) for training",
                 "call model.eval() before a forward pass on single examples",
                 "use a batch size greater than 1, or nn.GroupNorm, which does not depend on the batch",
             ),

@@ -69,8 +69,8 @@ class NoLabelsLeft(Rule):
         if (labels != ignored).any():
             return None
         usually = (
-            " Usually, the labels before a marker text are masked; if the marker is not found, the answer is "
-            "masked along with the prompt."
+            " The collator usually masks the labels before a marker text. If it does not find the marker, it "
+            "masks the answer along with the prompt."
         )
         return self.found(
             f"All {labels.size:,} labels in this batch ({len(labels)} rows) are {ignored}, which the loss "

@@ -35,7 +35,7 @@ _BY_WORKER = re.compile(r"utils[\\/]data[\\/]_utils[\\/]worker\.py")
 IMAGE_AXES = 3  # channels, height and width
 RESIZE = (
     "torchvision.transforms.Resize((height, width)) as the first transform; Resize(n) keeps the aspect ratio",
-    "a random crop of fixed size, for training",
+    "take random crops of a fixed size during training",
     "pad_sequence(..., batch_first=True) in a custom collate_fn, for spectrograms of different durations",
 )
 PAD_KERAS = (
@@ -108,10 +108,10 @@ class RaggedBatch(MessageRule):
         if symptom.is_open:
             lists = "The lists of a column" if column is None else f"The lists of {_called(column)}"
             return self.found(
-                f"{lists} could not be made into one tensor. Either they differ in length, and nothing pads them, "
-                "or the column holds text, None or nested lists. The first error in the traceback shows "
-                "which: 'expected sequence of length' if they differ, \"too many dimensions 'str'\" or 'Could not "
-                "infer dtype of NoneType' if they hold anything other than numbers.",
+                f"{lists} could not be made into one tensor. Either they differ in length, and nothing pads "
+                "them, or they hold text, None or other lists. The first error in the traceback shows which it "
+                "is. 'expected sequence of length' means different lengths; \"too many dimensions 'str'\" and "
+                "'Could not infer dtype of NoneType' mean that the lists hold something other than numbers.",
                 fix=(
                     *(PAD_LABELS if column in ("labels", "label") else PAD),
                     "remove or encode the column, if it is not a list of numbers",
@@ -119,7 +119,7 @@ class RaggedBatch(MessageRule):
                 evidence=evidence,
                 where=crash.where,
             )
-        of = "" if column is None else f" in {_called(column)}"
+        of = "" if column is None else f" in {_called(column) if column.isdigit() else repr(column)}"
         seen = f"Examples of different lengths{of} cannot be stacked"
         if symptom.shapes:
             one, other = map(list, symptom.shapes)

@@ -100,10 +100,10 @@ class ClassImbalance(Rule):
         unknown = loss.class_weights is None or dataset.weighted_sampling is None
         called = f" ({names[majority]})" if names is not None and 0 <= majority < len(names) else ""
         return self.found(
-            f"{counts.max()} of the {labels.size} rows read have label {majority}{called}. A model that always "
+            f"Of the {labels.size} rows read, {counts.max()} have label {majority}{called}. A model that always "
             f"predicts this label has an accuracy of {share:.2f} without using its input.",
             fix={
-                library: f"if nothing compensates for the imbalance yet: {fix}" if unknown else fix
+                library: f"if nothing compensates for the imbalance yet, {fix}" if unknown else fix
                 for library, fix in FIX.items()
             },
             evidence={
@@ -166,7 +166,7 @@ class ClassImbalance(Rule):
             return None
         share, fits = counts[worst] / counts.sum(), meant[worst] / counts.sum()
         return self.found(
-            "The class weights are balanced weights, but not in the order of the class ids: class "
+            "The class weights are balanced, but not in the order of the class ids: class "
             f"{worst} has {share:.1%} of the labels, but its weight of {weights[worst]:.3g} suits a class with "
             f"{fits:.1%}. Frequent classes get the weights of rare classes.",
             fix={

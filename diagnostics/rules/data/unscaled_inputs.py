@@ -134,7 +134,7 @@ class UnscaledInputs(Rule):
                 "keras": (
                     "pass pixels from 0 to 255 to the model: do not divide by 255 in the pipeline or the "
                     "generator",
-                    "remove the rescaling layer; for a keras.applications base: include_preprocessing=False",
+                    "remove the rescaling layer; for a keras.applications base, set include_preprocessing=False",
                 )
             },
             evidence={"layer": scaled.layer, "scale": scaled.scale, "low": scaled.low, "high": scaled.high},
@@ -232,8 +232,8 @@ class UnscaledInputs(Rule):
                 if stays
                 else "Errors of that size give gradients that destabilise the weights."
             ),
-            fix="targets = (targets - mean) / std, with mean and std of the training targets, and "
-            "outputs * std + mean for predictions",
+            fix="targets = (targets - mean) / std, with the mean and std of the training targets, and "
+            "predictions = outputs * std + mean",
             evidence={
                 "target_range": [low, high],
                 "output_range": [outputs.lowest, outputs.highest],
@@ -288,11 +288,11 @@ class UnscaledInputs(Rule):
         )
         return self.found(
             f"{capitalized(what)} ranges from {low:,.4g} to {high:,.4g} in the sampled batches, and the run ended "
-            f"with a loss of {ended:.4g}, against {constant:.4g} for a constant prediction. {why}. A simple "
+            f"with a loss of {ended:.4g}; a constant prediction has a loss of {constant:.4g}. {why}. A simple "
             "model fitted to the same rows after standardisation can predict the targets of other rows.",
             fix={
                 "torch": (
-                    "(x - mean) / std, with mean and std of each feature over the training set",
+                    "(x - mean) / std, with the mean and std of each feature in the training set",
                     *(["divide by 255 only once: ToTensor() already divides by 255"] if size < SMALL else []),
                 )
             },
@@ -368,7 +368,7 @@ def _course(trial: TrialFacts) -> str:
     if not math.isfinite(last):
         return f"diverged: its loss went from {first:.4g} to {last}"
     lowest = min(value for value in trial.losses if math.isfinite(value))
-    return f"went from a loss of {first:.4g} to {last:.4g} and never got below {lowest:.4g}"
+    return f"had a loss that went from {first:.4g} to {last:.4g} and never fell below {lowest:.4g}"
 
 
 def _run(trial: TrialFacts) -> dict[str, float | int | str | None]:

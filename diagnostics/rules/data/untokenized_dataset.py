@@ -79,9 +79,13 @@ class UntokenizedDataset(MessageRule):
         if not dataset.text_columns or _any_tokens(dataset.columns):
             return None
         if any(name.endswith(IDS) for name in dataset.columns if name not in NO_TOKENS):
-            raise NotApplicable("needs a batch: columns of ids reach the collator, which may join them")
+            raise NotApplicable(
+                "needs a collated batch: the dataset has columns of token ids, which the collator may combine"
+            )
         if any(name in dataset.columns for name in _to_tokenize(dataset.text_columns)):
-            raise NotApplicable("needs a batch: the text reaches the collator, which may tokenize it")
+            raise NotApplicable(
+                "needs a collated batch: the dataset returns text, which the collator may tokenize"
+            )
         return self._raw(dataset.columns, dataset.text_columns, "reached the collator")
 
     @check
@@ -89,7 +93,7 @@ class UntokenizedDataset(MessageRule):
         """Look for tokens in the batch that the collator built from rows with text."""
         _require_tokens(model)
         if all(name.isdigit() for name in batch.inputs):
-            raise NotApplicable("needs a batch with named inputs: tokens in a tuple have no name")
+            raise NotApplicable("needs a batch with named inputs: the inputs in a tuple have no names")
         if not dataset.text_columns or _any_tokens(tuple(batch.inputs)):
             return None
         if any(name.endswith(IDS) for name in batch.inputs if name not in NO_TOKENS):
@@ -103,21 +107,23 @@ class UntokenizedDataset(MessageRule):
         received = symptom.received
         if received is not None and _any_tokens(received):
             return None
-        return self._raw(received, symptom.text_columns, "arrived", crash)
+        verb = "were passed on" if received is not None and len(received) > 1 else "was passed on"
+        return self._raw(received, symptom.text_columns, verb, crash)
 
     @check
     def from_text(self, crash: CrashFacts, symptom: TextInInputs) -> Finding | None:
         """Report that a string reached a layer."""
-        held = f"plain text ({', '.join(symptom.columns)})" if symptom.columns else "plain text"
+        held = f"plain text ({_columns(symptom.columns)})" if symptom.columns else "plain text"
         if symptom.reads_tokens:
-            why = f"The model expects token ids, not strings: {CAUSE}."
+            why = f", but the model expects token ids: {CAUSE}."
         else:
             why = (
-                f"A layer computes with numbers, not strings. If the text consists of sentences, {CAUSE}; if it "
-                "consists of category names, convert them to integers first (keras.layers.StringLookup)."
+                " where the model expects numbers. A layer computes with numbers, not strings. If the text "
+                f"consists of sentences, {CAUSE}; if it consists of category names, convert them to integers "
+                "first (keras.layers.StringLookup)."
             )
         return self.found(
-            f"The rows contain {held} where the model expects numbers. {why}",
+            f"The rows contain {held}{why}",
             fix=_fix(symptom.columns),
             evidence={"arrived": None, "text_columns": list(symptom.columns) or None},
             where=crash.where,
@@ -131,9 +137,9 @@ class UntokenizedDataset(MessageRule):
         crash: CrashFacts | None = None,
     ) -> Finding:
         text = _to_tokenize(text_columns or ())
-        held = f"contain plain text ({', '.join(text)}) but no input_ids" if text else "contain no input_ids"
+        held = f"contain plain text ({_columns(text)}) but no input_ids" if text else "contain no input_ids"
         if arrived is not None:
-            held += f": only {listed(arrived)} {verb}" if arrived else f": nothing {verb}"
+            held += f": only {listed(map(repr, arrived))} {verb}" if arrived else f": nothing {verb}"
         unknown = ""
         if text_columns is None and crash is not None:
             unknown = " " + not_known("the names of the text columns", crash.live)
@@ -150,7 +156,11 @@ class UntokenizedDataset(MessageRule):
 
 def _require_tokens(model: ModelFacts) -> None:
     if "input_ids" not in model.input_names:
-        raise NotApplicable("needs a model that is known to take input_ids")
+        raise NotApplicable("needs a model that is known to accept input_ids")
+
+
+def _columns(names: Sequence[str]) -> str:
+    return f"column{'s' if len(names) > 1 else ''} {listed(map(repr, names))}"
 
 
 def _any_tokens(names: Sequence[str]) -> bool:
@@ -169,5 +179,5 @@ def _fix(text_columns: Sequence[str]) -> Fix:
     return (
         f"tokenized = dataset.map(lambda rows: tokenizer({texts}, truncation=True), batched=True), and train on "
         "tokenized",
-        "if you have already tokenized the data: pass the tokenized dataset",
+        "if you have already tokenized the data, pass the tokenized dataset",
     )

@@ -26,7 +26,7 @@ _MEANING = {
 }
 _LOST = " This process can no longer use the device: every later call fails until you restart the process."
 _CPU = (
-    'run one batch on the CPU (device = "cpu", or diagnose run --replay-on-cpu): there the error is raised at the '
+    'run one batch on the CPU (device = "cpu", or diagnose run --replay-on-cpu); the error is then raised at the '
     "failing line and names the index"
 )
 _RANGES = (
@@ -35,9 +35,8 @@ _RANGES = (
 )
 _EXECUTION = re.compile(r"CU(?:DNN|BLAS)_STATUS_EXECUTION_FAILED")
 _NEWER = (
-    'run python -c "import torch; print(torch.cuda.get_device_capability(), torch.cuda.get_arch_list())": if the '
-    "list lacks the GPU's compute capability, this PyTorch is older than the GPU; install a build for a newer "
-    "CUDA version"
+    'run python -c "import torch; print(torch.cuda.get_device_capability(), torch.cuda.get_arch_list())"; if the '
+    "list lacks the GPU's compute capability, install a PyTorch build for a newer CUDA version"
 )
 
 
@@ -102,7 +101,7 @@ class AsynchronousError(MessageRule):
         message = (
             f"The device reported '{symptom.said}' while the host was {line}. The traceback points at the "
             "synchronisation point, not the failing call: device work is queued, and the host sees an "
-            "error only at the next synchronisation. This means that "
+            "error only at the next synchronisation. The message means that "
             f"{_MEANING[symptom.kind]}.{_kernel(symptom)}{_LOST}{_candidates(symptom)}"
         )
         newer = (_NEWER,) if _EXECUTION.search(symptom.said) else ()
@@ -113,7 +112,7 @@ class AsynchronousError(MessageRule):
         message = (
             f"The device reported '{symptom.said}' while the host was {_at(symptom.surfaced)}. "
             "CUDA_LAUNCH_BLOCKING is set, so every call waited for its kernel: this line is the failing "
-            f"call. This means that {_MEANING[symptom.kind]}.{_kernel(symptom)}{_LOST}"
+            f"call. The message means that {_MEANING[symptom.kind]}.{_kernel(symptom)}{_LOST}"
         )
         fix = "check the inputs of this line: the range of labels and indices, and all shapes"
         return self._found(crash, symptom, message, (fix, _CPU))
@@ -122,16 +121,16 @@ class AsynchronousError(MessageRule):
         message = (
             f"A GPU library could not be initialised or could not allocate memory ({symptom.said}). It "
             "allocates its own memory on first use, so usually the GPU is full, often because of other "
-            "processes. Otherwise an earlier kernel failed, for instance on an index out of range, and "
-            "this is only the first call that reports the error, not the call that failed."
+            "processes. Otherwise, an earlier kernel failed, for instance because of an out-of-range "
+            "index, and this call is only the first to report the error."
         )
         processes = "list the processes on the GPU: diagnose gpu, or nvidia-smi"
-        fix: Fix = (processes, f"if the GPU has room: {_again(crash)}")
+        fix: Fix = (processes, f"if the GPU has room, {_again(crash)}")
         if _is_tensorflow(crash, symptom):
             fix = (
                 processes,
                 "tf.config.experimental.set_memory_growth(gpu, True) before the first operation",
-                "if the GPU has room: install the driver, CUDA and cuDNN that this TensorFlow was built for; "
+                "if the GPU has room, install the driver, CUDA and cuDNN that this TensorFlow was built for; "
                 "restart the machine after a driver update",
             )
         return self._found(crash, symptom, message, fix)
@@ -139,9 +138,9 @@ class AsynchronousError(MessageRule):
     def _nccl(self, crash: CrashFacts, symptom: AsynchronousErrorCrash) -> Finding:
         message = (
             f"A collective failed ({symptom.said}). Collectives run asynchronously on the device, so the "
-            "traceback points at the synchronisation point of this rank, and most ranks fail only because another "
-            "one did. The cause is in the log of the rank that failed first: its own exception, a failed kernel, "
-            "or an unreachable machine."
+            "traceback points at the synchronisation point of this rank, and most ranks fail only because "
+            "another rank did. The cause is in the log of the rank that failed first: its own exception, a "
+            "failed kernel, or an unreachable machine."
         )
         fix = (
             "find the earliest traceback among the logs of all ranks",
@@ -195,7 +194,7 @@ def _candidates(symptom: AsynchronousErrorCrash) -> str:
     width = max(map(len, places))
     lines = "".join(f"\n    {at:>{width}}  {frame.code}" for at, frame in zip(places, latest, strict=True))
     if len(latest) == 1:
-        return f" The failing call is in or before line {latest[0].line}."
+        return f" The failing call is at or before line {latest[0].line}."
     return f" The failing call is one of these lines:{lines}"
 
 
@@ -204,8 +203,8 @@ def _again(crash: CrashFacts) -> str:
     first = next((frame for frame in crash.frames if frame.yours), None)
     ends = "the traceback then ends at the failing line"
     if first is not None and first.function == "<module>" and first.file.endswith(".py"):
-        return f"run CUDA_LAUNCH_BLOCKING=1 python {first.file}: {ends}"
-    return f"run the script again with CUDA_LAUNCH_BLOCKING=1 in the environment: {ends}"
+        return f"run CUDA_LAUNCH_BLOCKING=1 python {first.file}; {ends}"
+    return f"run the script again with CUDA_LAUNCH_BLOCKING=1 in the environment; {ends}"
 
 
 def _is_tensorflow(crash: CrashFacts, symptom: AsynchronousErrorCrash) -> bool:

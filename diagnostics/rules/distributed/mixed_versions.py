@@ -55,7 +55,7 @@ class MixedVersions(MessageRule):
         """Compare the ranks' versions."""
         ranks = [rank for rank in network.ranks if rank.versions]
         if len(ranks) < 2:
-            raise NotApplicable("needs the versions of two ranks")
+            raise NotApplicable("needs the versions of at least two ranks")
         differing = [(what, by_version) for what in COMPARED if len(by_version := _by_version(ranks, what)) > 1]
         if not differing:
             return None
@@ -68,10 +68,10 @@ class MixedVersions(MessageRule):
             f"The ranks run different versions: {'; '.join(parts)}. The ranks take part in the same "
             "collectives, but each one expects the protocol of its own version.",
             fix=(
-                f"install one version of {listed(names)} on every host: one image, or one environment on a shared "
-                "file system",
-                'run python -c "import torch; print(torch.__version__, torch.__file__)" on each host, in the '
-                "job: a login shell may find another version",
+                f"install the same version of {listed(names)} on every host, for example with one container "
+                "image or one environment on a shared file system",
+                'run python -c "import torch; print(torch.__version__, torch.__file__)" on each host, inside the '
+                "job, because a login shell may find another version",
             ),
             evidence={what: {v: list(n) for v, n in by_version.items()} for what, by_version in differing},
         )

@@ -70,12 +70,12 @@ class RanksShareRandomness(Rule):
         named = [GENERATORS[name] for name in same]
         return self.found(
             f"Ranks {listed(notes.number for notes in ranks)} got different rows, but drew the same random "
-            f"numbers from {listed(named)} between their forward passes in each of the {len(drawn)} steps "
-            "compared, so noise, time steps or augmentations are the same on every rank.",
+            f"numbers from {listed(named)} between their forward passes at each of the {len(drawn)} steps "
+            "compared. Noise, time steps or augmentations are therefore the same on every rank.",
             fix=(
-                "torch.manual_seed(SEED + dist.get_rank()) after the model is created; Accelerate: "
-                "set_seed(SEED, device_specific=True)",
-                "change nothing, if this is intended",
+                "call torch.manual_seed(SEED + dist.get_rank()) after the model is created",
+                "with Accelerate, call set_seed(SEED, device_specific=True)",
+                "change nothing, if all ranks are meant to draw the same numbers",
             ),
             evidence={"generators": named, "steps": drawn, "ranks": [notes.number for notes in ranks]},
         )

@@ -69,11 +69,12 @@ class RanksShareRows(Rule):
         compared = count_of(len(replicas.steps), "step")
         ranks = sorted({rank for pair in same for rank in pair})
         return self.found(
-            f"Ranks {listed(ranks)} got the same batch in all {compared} compared: their gradients are equal, "
+            f"Ranks {listed(ranks)} got the same batch at all {compared} compared. Their gradients are equal, "
             "so averaging changes nothing, and all but one of these ranks do no useful work.",
             fix=(
-                "DataLoader(dataset, sampler=DistributedSampler(dataset)), and sampler.set_epoch(epoch)",
-                "for an IterableDataset: split the stream by rank (itertools.islice(rows, rank, None, world))",
+                "DataLoader(dataset, sampler=DistributedSampler(dataset)), with sampler.set_epoch(epoch) before "
+                "each epoch",
+                "for an IterableDataset, split the stream by rank (itertools.islice(rows, rank, None, world))",
             ),
             evidence={"ranks": ranks, "steps": list(replicas.steps)},
         )

@@ -75,9 +75,9 @@ class UnevenBatches(Rule):
                     continue
                 return self._found(
                     f"No rank has made progress for {duration(min(rank.idle for rank in stall.ranks))}. In "
-                    f"iteration {epoch + 1} over its training loader, rank {less.number} got "
+                    f"pass {epoch + 1} over the training loader, rank {less.number} got "
                     f"{count_of(less.epochs[epoch], 'batch', 'batches')}, but rank {more.number} got more. Rank "
-                    f"{more.number} is waiting in {call(more)} for a rank that has finished.",
+                    f"{more.number} is waiting in {call(more)} for a rank that has finished its batches.",
                     {str(rank.number): [*rank.epochs, *([rank.drawn] if rank.drawn else [])] for rank in known},
                     more,
                 )
@@ -96,9 +96,8 @@ class UnevenBatches(Rule):
                     continue
                 kind, fewer, further = counted
                 return self._found(
-                    f"Rank {less.number} ended after {count_of(fewer, *kind)}, and rank {more.number} failed in "
-                    f"{kind[0]} {further:,} because the connection was lost: it was waiting for a rank that had "
-                    "finished.",
+                    f"Rank {less.number} finished after {count_of(fewer, *kind)}. Rank {more.number} was waiting "
+                    f"for a finished rank in {kind[0]} {further:,}, and failed when the connection was lost.",
                     {
                         str(rank.number): {"batches": rank.batches, "backward_passes": rank.backward_passes}
                         for rank in joined.ranks.values()
@@ -118,13 +117,13 @@ class UnevenBatches(Rule):
 
 FIX: Fix = (
     (
-        "DistributedSampler(dataset), which gives every rank the same number of rows, and drop_last=True for "
+        "use DistributedSampler(dataset), which gives every rank the same number of rows, and drop_last=True for "
         "the loader"
     ),
-    "wrap the epoch in `with model.join():`, which takes part in collectives for the ranks that have finished",
-    "for a stream: find the number of batches that every rank has (dist.all_reduce(count, dist.ReduceOp.MIN)), "
-    "and use islice(loader, count)",
-    "to stop early: decide on one rank, and broadcast the decision",
+    "wrap the epoch in `with model.join():`, which stands in for finished ranks in collectives",
+    "for a stream, find the smallest batch count with dist.all_reduce(count, dist.ReduceOp.MIN), and iterate "
+    "over islice(loader, count)",
+    "to stop early, decide on one rank and broadcast the decision",
 )
 
 

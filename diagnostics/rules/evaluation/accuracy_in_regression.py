@@ -60,10 +60,13 @@ class AccuracyInRegression(Rule):
         fractions = int((labels != np.round(labels)).sum())
         if not loss.accuracy or fractions < FRACTIONS * labels.size or len(np.unique(labels)) < MIN_ROWS:
             return None
+        targets = f"of the {labels.size} targets in this batch"
+        few = f"{fractions} {targets} are not whole numbers"
         return self.found(
-            f"The model's metrics include accuracy, but {fractions} of the {labels.size} targets in this batch "
-            f"are not whole numbers (they range from {labels.min():.4g} to {labels.max():.4g}). Accuracy "
-            "counts the rows whose predicted class is correct, so these rows never count as correct: "
+            "The model's metrics include accuracy, but "
+            f"{few if fractions < labels.size else f'none {targets} is a whole number'} "
+            f"(they range from {labels.min():.4g} to {labels.max():.4g}). Accuracy counts the rows whose "
+            "predicted class is correct, so these rows never count as correct: "
             "accuracy stays near 0, however good the model is.",
             fix={
                 "torch": "use the mean absolute error as the metric",

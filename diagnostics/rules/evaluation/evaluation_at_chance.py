@@ -48,21 +48,21 @@ CAUSES: Final = (
 """Rules whose findings explain an evaluation at chance."""
 
 SPLIT: Final = (
-    "train_test_split(x, y, stratify=y)  # each class on both sides",
+    "train_test_split(x, y, stratify=y)  # every class in both splits",
     "shuffle the indices before you split them: np.random.shuffle(indices)",
 )
 
 ONE_LIST: Final = "number the classes in both datasets from the same list, such as train.classes or class_to_idx"
 CONTRARY: Final = (
     "The predictions are worse than chance: either the classes are numbered differently in the evaluation, or "
-    "the rows were split in order and these classes were never trained on."
+    "the rows were split in order and the evaluation's classes are missing from the training rows."
 )
 
 EXCLUDES: Final = {
-    "evaluation-mismatch": "evaluation inputs have the same scale as training inputs",
-    "train-mode-evaluation": "evaluation runs in evaluation mode",
-    "leaked-evaluation-rows": "training rows are not among the evaluation rows",
-    "repeated-batch": "training batches differ from each other",
+    "evaluation-mismatch": "the evaluation inputs have the same scale as the training inputs",
+    "train-mode-evaluation": "the model is evaluated in evaluation mode",
+    "leaked-evaluation-rows": "no training rows are among the evaluation rows",
+    "repeated-batch": "the training batches differ from each other",
 }
 
 
@@ -152,7 +152,7 @@ class EvaluationAtChance(Rule):
         if answers.evaluation_right is None or (
             answers.evaluation_answers.any() and not answers.evaluation_labels.any()
         ):
-            raise NotApplicable("needs an evaluation that computes its loss")
+            raise NotApplicable("needs an evaluation that computes the loss")
         learned = next((one for one in _late(answers, steps.total_steps) if one.examples >= TRAINED), None)
         evaluations = [
             (int(step), _Agreement.of(given, labels, right))
@@ -167,7 +167,7 @@ class EvaluationAtChance(Rule):
         ]
         if learned is None or not evaluations:
             raise NotApplicable(
-                f"needs the labels of {TRAINED} training examples and {EXAMPLES} evaluation examples"
+                f"needs the labels of at least {TRAINED} training examples and {EXAMPLES} evaluation examples"
             )
         if learned.kappa < LEARNED:
             return None
@@ -222,7 +222,7 @@ class EvaluationAtChance(Rule):
         count, classes = int(labels.sum()), int((labels > 0).sum())
         if count < EXAMPLES or classes < 2 or labels.max() > BALANCED / classes * count:
             raise NotApplicable(
-                f"needs the labels of {EXAMPLES} evaluation rows, with classes of about equal frequency"
+                f"needs the labels of at least {EXAMPLES} evaluation rows, with about equally frequent classes"
             )
         by_chance = float(((labels / count) ** 2).sum())
         late = accuracy.training[len(accuracy.training) // 2 :]
@@ -303,11 +303,10 @@ def _told(unseen: tuple[int, ...], answers: PredictionFacts) -> str:
     """Name the classes that training never showed; empty if there are none."""
     if not unseen:
         return ""
-    classes = listed([str(number) for number in unseen], most=SHOWN)
+    classes = listed([str(number) for number in unseen], "or", most=SHOWN)
     return (
-        f"None of the {int(answers.labels.sum()):,} training examples sampled belongs to "
-        f"{'class' if len(unseen) == 1 else 'classes'} {classes}, but most evaluation rows do: the rows "
-        "were split in order, not at random."
+        f"None of the {int(answers.labels.sum()):,} sampled training examples belongs to class "
+        f"{classes}, but most evaluation rows do: the rows were split in order, not at random."
     )
 
 
@@ -369,7 +368,7 @@ def _reason(renumbered: list[int] | None, fit: SimpleFit | None, alike: bool | N
     if not _is_learnable(fit):
         return (
             f"Neither a linear nor a radial-basis model fitted to {fit.fitted} training rows can predict the "
-            f"labels of {fit.predicted} others: the model may only have memorised its training examples, which "
+            f"labels of {fit.predicted} others. The model may only have memorised its training examples, which "
             "also happens if the labels are unrelated to the inputs."
         )
     start = (
@@ -378,7 +377,7 @@ def _reason(renumbered: list[int] | None, fit: SimpleFit | None, alike: bool | N
         "prediction's error."
     )
     if last.is_below:
-        return f"{start} The accuracy is below chance, as on a test set designed to mislead the model."
+        return f"{start} Evaluation accuracy is below chance, as on a test set designed to mislead the model."
     if alike:
         return (
             f"{start} The evaluation inputs look like the training inputs, so the evaluation labels may be "
@@ -391,7 +390,7 @@ def _reason(renumbered: list[int] | None, fit: SimpleFit | None, alike: bool | N
 
 def _differential(verdicts: Verdicts) -> str:
     out = [text for rule, text in EXCLUDES.items() if rule in verdicts.judged - verdicts.found]
-    return f"Checked and fine: {listed(out)}." if out else ""
+    return f"Checked and fine: {'; '.join(out)}." if out else ""
 
 
 def _experiments(renumbered: list[int] | None, fit: SimpleFit | None) -> tuple[str, ...]:

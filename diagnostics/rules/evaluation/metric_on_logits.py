@@ -37,8 +37,8 @@ READ_AS_CLASSES = {  # mistakes that give the reported number
     "half, batches": f"{HALF} In addition, the reported value is a mean of per-batch values.",
     "rounded": ROUNDED,
     "rounded, batches": f"{ROUNDED} In addition, the reported value is a mean of per-batch values.",
-    "each output": "The metric scores each output separately, so in a row with the wrong class it still counts "
-    "all the other zeros as correct.",
+    "each output": "The metric scores each output separately, so a misclassified row still gets credit for every "
+    "0 that it predicts correctly.",
 }
 CUT = "classes = (probabilities > 0.5).astype(int)"
 CLASSES = "classes = probabilities.argmax(axis=-1)"
@@ -108,7 +108,7 @@ class MetricOnLogits(MessageRule):
         """Compare the metric's values for logits and for classes that are all correct."""
         if metric.on_classes is None:
             if metric.on_logits is None:
-                raise NotApplicable("needs a metric of classes or logits")
+                raise NotApplicable("needs a metric that takes classes or logits")
             return None
         if metric.on_logits is None:
             error = f" ({metric.error.strip().splitlines()[0]})" if metric.error and metric.error.strip() else ""
@@ -133,8 +133,8 @@ class MetricOnLogits(MessageRule):
     def _of_wrong(self, name: str, score: float) -> Finding:
         return self.found(
             f"For predictions that are all wrong, {name} is {score:.3g}: it scores each output separately, so "
-            "in a row with the wrong class it counts all the other zeros as correct. The reported accuracy "
-            "is far too high.",
+            "a misclassified row still gets credit for every 0 that it predicts correctly. The reported "
+            "accuracy is far too high.",
             fix={"keras": KERAS},
             evidence={"metric": name, "on_wrong": score},
             severity="warning",
@@ -186,8 +186,8 @@ class MetricOnLogits(MessageRule):
     def _of_argmax(self, argmax: WrittenPattern, answers: tuple[int, ...]) -> Finding:
         (of,) = argmax.names
         return self.found(
-            f"The model returns one score for each example, {answers}, but the script takes the argmax of "
-            f"`{of}` over the axis of size 1: the class is 0 for every example, whatever the score.",
+            f"The model returns one score per example (shape {answers}), but the script takes the argmax of "
+            f"`{of}` over the axis of size 1, so the class is 0 for every example, whatever the score.",
             fix=(THRESHOLD, "predictions = probabilities > 0.5  # if the model ends in a sigmoid", TWO_OUTPUTS),
             severity=argmax.severity or "warning",
             evidence={"of": of, "answers": list(answers)},
@@ -218,7 +218,7 @@ class MetricOnLogits(MessageRule):
         )
         return self.found(
             f"The loss interprets the model's outputs as logits, but the script {use}.",
-            fix=("predictions = logits > 0", "predictions = torch.sigmoid(logits) > 0.5  # the same"),
+            fix=("predictions = logits > 0", "predictions = torch.sigmoid(logits) > 0.5  # equivalent"),
             severity=half.severity or "warning",
             evidence={"of": of, "rounded": how == "round"},
             where=half.where,
@@ -234,7 +234,7 @@ class MetricOnLogits(MessageRule):
         elif one_score:
             given = f"{shape[0]} scores, one per example"
         else:
-            given = f"logits of shape {shape}, one for each of {shape[-1]} classes"
+            given = f"logits of shape {shape} for {shape[-1]} classes"
         return self.found(
             f"The metric compares class labels, but got {given}. Convert the model's outputs to classes first.",
             fix=SIGN if one_score else ARGMAX,

@@ -24,7 +24,7 @@ SCORES_NEEDED: Final = "a metric that ranks rows of two classes by score"
 UNITS: Final = (
     "predictions = target_scaler.inverse_transform(predictions)  # the scaler that was fitted on the targets",
     "if the model was trained on log-transformed targets, invert the transform: np.expm1(predictions)",
-    "compare both in the training unit: skip the inverse transform for predictions and targets",
+    "compare predictions and targets in the unit used for training, without inverting the transform of either",
 )
 
 
@@ -118,19 +118,19 @@ class MisreadAnswers(Rule):
 
     def _of_numbers(self, measured: _Numbers) -> Finding | None:
         if measured.rows < ROWS:
-            raise NotApplicable(f"needs {ROWS} rows")
+            raise NotApplicable(f"needs at least {ROWS} rows")
         spread = measured.answer_spread / measured.target_spread
         answers = abs(measured.answer_mean) + 2 * measured.answer_spread
         targets = abs(measured.target_mean) + 2 * measured.target_spread
         if measured.correlation < CORRELATED or not (_far(spread, SPREAD) and _far(answers / targets, SIZE)):
             return None
-        times = f"{max(spread, 1 / spread):,.3g} times {'as widely' if spread > 1 else 'more narrowly'}"
+        times = f"{max(spread, 1 / spread):,.3g} times {'larger' if spread > 1 else 'smaller'}"
         return self.found(
             f"{measured.metric} compares predictions of {measured.answer_mean:.4g} ± "
             f"{measured.answer_spread:.3g} with targets of {measured.target_mean:.4g} ± "
             f"{measured.target_spread:.3g}. Their correlation is {measured.correlation:.2f} over "
-            f"{measured.rows:,} rows, but the predictions are spread {times}: they are in a different "
-            "unit. The metric measures the difference between the units, not the error of the model.",
+            f"{measured.rows:,} rows, but the standard deviation of the predictions is {times}, so they are in a "
+            "different unit. The metric measures the difference between the units, not the error of the model.",
             fix=UNITS,
             evidence={
                 "metric": measured.metric,
@@ -144,7 +144,7 @@ class MisreadAnswers(Rule):
     def _of_scores(self, measured: _Scores) -> Finding | None:
         others = measured.rows - measured.positives
         if measured.rows < RANKED or not measured.positives or not others:
-            raise NotApplicable(f"needs {RANKED} rows of two classes")
+            raise NotApplicable(f"needs at least {RANKED} rows of two classes")
         error = math.sqrt((measured.rows + 1) / (12 * measured.positives * others))
         first_of_two = measured.column == 0 and measured.columns == 2
         if measured.area + ERRORS * error > 0.5 or not (first_of_two or measured.area < TURNED):
@@ -157,8 +157,9 @@ class MisreadAnswers(Rule):
         )
         return self.found(
             f"{measured.metric} ranks {measured.rows:,} rows by scores that order the classes the wrong way "
-            f"round: the area under the ROC curve is {measured.area:.3g}, where chance gives 0.5 and the "
-            f"other column would give {1 - measured.area:.3g}. {why}",
+            f"round. The area under the ROC curve is {measured.area:.3g}; chance gives 0.5, and "
+            f"{'the other column' if first_of_two else 'the reversed order'} would give "
+            f"{1 - measured.area:.3g}. {why}",
             fix="scores = predictions[:, 1]  # the probability of class 1",
             evidence={
                 "metric": measured.metric,

@@ -63,7 +63,7 @@ class ClipAfterStep(Rule):
         if clips.in_time:
             return None
         if clips.useless < ENOUGH:
-            raise NotApplicable(f"needs {ENOUGH} calls that clip the gradients")
+            raise NotApplicable(f"needs at least {ENOUGH} calls that clip gradients")
         if (steps.gradients_zeroed == 0).any():
             return None
         largest = _largest(clips, gradients)
@@ -79,7 +79,7 @@ class ClipAfterStep(Rule):
         elif largest > clips.limit:
             told = f" The steps used unclipped gradients, with norms of up to {largest:.3g}."
         else:
-            told = f" So far there was nothing to clip: the largest norm was {largest:.3g}."
+            told = f" So far, there has been nothing to clip: the largest norm was {largest:.3g}."
         order = "loss.backward(), then {}(...), then optimizer.step()"
         return self.found(
             f"{seen}{told}",

@@ -68,7 +68,7 @@ class DiscardedGradients(Rule):
     def from_calls(self, order: StepOrderFacts) -> Finding | None:
         """Compare the number of discarded passes with the number of steps."""
         if order.steps < STEPS:
-            raise NotApplicable(f"needs {STEPS} calls of optimizer.step()")
+            raise NotApplicable(f"needs at least {STEPS} calls of optimizer.step()")
         if order.discarded < EACH * order.steps:
             return None
         share = order.discarded / max(order.passes, order.discarded)
@@ -89,16 +89,16 @@ class DiscardedGradients(Rule):
     def from_tapes(self, unasked: TapesWithoutGradient) -> Finding | None:
         """Look for a loop that steps once for many passes, each under its own tape."""
         if unasked.steps < MIN_STEPS:
-            raise NotApplicable(f"needs {MIN_STEPS} optimizer updates with a GradientTape")
+            raise NotApplicable(f"needs at least {MIN_STEPS} optimizer updates with a GradientTape")
         if unasked.fewest < TAPES:
             return None
         passes = unasked.tapes + unasked.steps
         return self.found(
-            f"{unasked.tapes:,} of {passes:,} tapes recorded a forward pass but never computed a gradient: at "
+            f"{unasked.tapes:,} of {passes:,} gradient tapes recorded a forward pass but computed no gradient: at "
             f"least {unasked.fewest:,} such tapes preceded each of the {unasked.steps:,} steps, which used "
             "only the gradients of the last batch. The model learns nothing from the other batches.",
             fix=(
-                "move gradient() and optimizer.apply_gradients(...) into the loop over the batches (indent them)",
+                "move tape.gradient(...) and optimizer.apply_gradients(...) into the loop over the batches",
                 "to accumulate, compute the gradients of each batch and add them up",
             ),
             evidence={"tapes": unasked.tapes, "steps": unasked.steps, "fewest": unasked.fewest},

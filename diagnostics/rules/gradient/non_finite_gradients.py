@@ -67,9 +67,7 @@ class NonFiniteGradients(MessageRule):
         if origin.loss is not None and origin.replayed:
             finite = "The model's output and the loss are finite"
         if origin.module is not None:
-            where = f"the NaN or infinity first appears in the backward pass of {nonfinite.module(origin)}".rstrip(
-                ","
-            )
+            where = f"the NaN or infinity first appears in the backward pass of {nonfinite.module(origin)}"
             fix = (
                 "look in this module for a square root, norm, log, power or division whose derivative is infinite "
                 "at 0, and add a small epsilon to its argument"

@@ -17,12 +17,12 @@ NO_BATCH_HELPS = 0.9  # of the memory: a model that needs more leaves no room fo
 MOSTLY_FROZEN = 0.1  # gradients / weights, in bytes: a few hundredths for adapters or a new head on a backbone
 _TWO_MOMENTS = ("Adam", "AdamW", "NAdam", "Nadam", "RAdam")
 
-MAYBE_EVALUATION = "if memory ran out during evaluation: evaluate under torch.no_grad(), with a smaller batch"
+MAYBE_EVALUATION = "if memory ran out during evaluation, evaluate under torch.no_grad(), with a smaller batch"
 SEARCH = "search for the largest batch that fits: diagnostics.largest_batch(step)"
 LESS = {
     "torch": (
-        "torch.autocast, which halves activation memory",
-        "activation checkpointing (model.gradient_checkpointing_enable() in transformers), which recomputes "
+        "use torch.autocast, which halves activation memory",
+        "use activation checkpointing (model.gradient_checkpointing_enable() in transformers), which recomputes "
         "activations instead of storing them",
     ),
     "trainer": (
@@ -41,25 +41,25 @@ SAME = ": the gradient stays the same"
 WHILE_WEIGHTS_ARE_PLACED = (
     "run nvidia-smi, and stop the process that holds the memory: a notebook, an earlier run or another user's job",
     "use another GPU: CUDA_VISIBLE_DEVICES=1",
-    "if no other process uses the GPU: use a smaller model, or keep its weights in half precision",
+    "if no other process uses the GPU, use a smaller model, or keep its weights in half precision",
 )
 IN_EVALUATION: dict[str, tuple[str, Fix]] = {
     "gathered": (
-        "Memory ran out while the Trainer was concatenating evaluation predictions: until the end, the Trainer "
-        "keeps the logits of all batches on the GPU.",
+        "Memory ran out while the Trainer was concatenating evaluation predictions: the Trainer keeps the "
+        "logits of all batches on the GPU until the evaluation ends.",
         (
             "Trainer(preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1)), which keeps one "
             "index per position instead of all logits; use logits[0] if the model returns several outputs",
             "TrainingArguments(eval_accumulation_steps=8), which moves the predictions to host memory every 8 "
             "batches",
-            "TrainingArguments(prediction_loss_only=True), if the loss is the only metric you need; "
-            "predict_with_generate=True for a Seq2SeqTrainer",
+            "TrainingArguments(prediction_loss_only=True), if the loss is the only metric you need",
+            "with a Seq2SeqTrainer, set predict_with_generate=True",
         ),
     ),
     "trainer": (
         "Memory ran out during evaluation, which has its own batch size.",
         (
-            "use a smaller TrainingArguments(per_device_eval_batch_size=...): the default is 8",
+            "lower TrainingArguments(per_device_eval_batch_size=...), which defaults to 8",
             "TrainingArguments(bf16_full_eval=True), which halves the memory for weights and activations",
         ),
     ),
@@ -67,12 +67,12 @@ IN_EVALUATION: dict[str, tuple[str, Fix]] = {
         "Memory ran out during validation, testing or prediction, whose loader has its own batch size.",
         (
             "use a smaller batch_size in val_dataloader or test_dataloader",
-            "x.detach().cpu(), for tensors that validation_step keeps until the end of the epoch",
+            "call x.detach().cpu() on tensors that validation_step keeps until the end of the epoch",
         ),
     ),
     "keras": (
         "Memory ran out during evaluation or prediction, which has its own batch size.",
-        "use a smaller batch_size in evaluate or predict; in fit, validation_batch_size=...",
+        "pass a smaller batch_size to evaluate() or predict(), or a smaller validation_batch_size to fit()",
     ),
 }
 """Explanation and fixes if the training batch was not at fault."""
@@ -226,7 +226,7 @@ def _room(symptom: OutOfMemoryCrash) -> str:
     share = 0.5 if symptom.others is None else 0.1
     if symptom.elsewhere and symptom.card and symptom.elsewhere > share * symptom.card:
         held = listed(symptom.others) if symptom.others else in_bytes(symptom.elsewhere)
-        others = f" Other processes hold part of this memory: {held}."
+        others = f" Other processes hold part of the GPU's memory: {held}."
     if capacity is None:
         return others.strip()
     if free is None:
@@ -246,8 +246,9 @@ def _fragments(symptom: OutOfMemoryCrash) -> str:
         )
     if symptom.free is not None and symptom.free >= max(unused, symptom.tried):
         return (
-            "That would be enough: either PyTorch's memory is fragmented into blocks that are too small, or a "
-            "limit keeps this process from using the free memory, or it was freed only after the failure."
+            "That would be enough. Possible causes: PyTorch's memory is fragmented into blocks that are too "
+            "small, a limit keeps this process from using the free memory, or the memory was freed only after "
+            "the failure."
         )
     return (
         f"{symptom.framework} itself has reserved {in_bytes(unused)} that no tensor uses. That would be enough, "
@@ -335,12 +336,15 @@ def _places_weights(crash: CrashFacts) -> bool:
 
 
 def _before_any_batch(symptom: OutOfMemoryCrash) -> str:
-    said = "This happened before any batch, while weights were moved to the GPU, so a smaller batch does not help."
+    said = (
+        "This happened before the first batch, while weights were being moved to the GPU, so a smaller batch "
+        "will not help."
+    )
     if symptom.tried is None or symptom.card is None or symptom.tried > symptom.card / 2:
         return said
     return (
-        f"{said} The request is {symptom.tried / symptom.card:.0%} of the card's {in_bytes(symptom.card)}: other "
-        "processes or earlier variables hold the rest."
+        f"{said} The request is only {symptom.tried / symptom.card:.0%} of the card's {in_bytes(symptom.card)}, "
+        "so other processes or earlier variables must hold the rest."
     )
 
 

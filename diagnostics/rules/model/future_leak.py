@@ -11,8 +11,8 @@ from diagnostics.facts.dependence import DependenceFacts
 CLEAR = 1e-3  # of the spread of the predictions; a causal mask leaves rounding errors of about 1e-6
 
 INVERTED: Final = (
-    " Replacing the tokens before that position does not change the prediction: the model reads in the wrong "
-    "direction, as with an inverted mask."
+    " Replacing the tokens before the predicted token does not change its prediction: the model reads in the "
+    "wrong direction, as with an inverted mask."
 )
 TURNED: Final = {
     "torch": (
@@ -21,7 +21,7 @@ TURNED: Final = {
     ),
     "keras": (
         "attention_mask=np.tril(np.ones((1, T, T), bool))  # True means visible",
-        "replace that mask with use_causal_mask=True: combined with an inverted mask, it hides every token",
+        "replace the inverted mask with use_causal_mask=True (both together hide every token)",
     ),
 }
 
@@ -91,11 +91,11 @@ class FutureLeak(Rule):
         inverted = future.past is not None and future.past <= CLEAR * future.spread
         shown = "the input" if future.input.isdigit() else f"the input {future.input!r}"
         return self.found(
-            f"The targets are the next tokens of {shown}, but the model sees them: replacing the token at "
-            f"position {future.position + 1} of {future.length} changes the prediction at position "
-            f"{future.position}, whose target is this token, by {future.change:.2g} (predictions at "
-            f"different positions differ by {future.spread:.2g}). The model learns to copy the next token, "
-            f"and generates noise when there is no token to copy.{INVERTED if inverted else ''}",
+            f"The targets are the next tokens of {shown}, but the model already sees these tokens. Replacing "
+            f"the token at position {future.position + 1} of {future.length} changes the prediction of that "
+            f"token, made at position {future.position}, by {future.change:.2g} (predictions at different "
+            f"positions differ by {future.spread:.2g}). The model learns to copy the next token, and generates "
+            f"noise when there is no token to copy.{INVERTED if inverted else ''}",
             fix=TURNED if inverted else None,
             evidence={
                 "past": future.past,

@@ -92,16 +92,16 @@ class IgnoresInput(Rule):
             "The model ends in a softmax over one unit, so its prediction is 1.0 for every input: a softmax "
             f"divides by the sum over its units, and here there is only one unit. The loss{named} may "
             "still fall, if it is computed from the values before the softmax, but the predictions stay at "
-            "1.0, and the accuracy stays at the frequency of one class.",
+            "1.0, and the accuracy stays at the share of one class.",
             fix={
                 "torch": (
-                    "for two classes: use one output without softmax, and torch.nn.BCEWithLogitsLoss()",
-                    "for more classes: use one output for each class, and torch.nn.CrossEntropyLoss()",
-                    "for regression: use no activation after the last layer",
+                    "for two classes, use one output without softmax, and torch.nn.BCEWithLogitsLoss()",
+                    "for more than two classes, use one output per class, and torch.nn.CrossEntropyLoss()",
+                    "for regression, use no activation after the last layer",
                 ),
                 "keras": (
-                    'for two classes: keras.layers.Dense(1, activation="sigmoid") with loss="binary_crossentropy"',
-                    'for more classes: keras.layers.Dense(num_classes, activation="softmax")',
+                    'for two classes: keras.layers.Dense(1, activation="sigmoid"), loss="binary_crossentropy"',
+                    'for more than two classes: keras.layers.Dense(num_classes, activation="softmax")',
                     "for regression: keras.layers.Dense(1)",
                 ),
             },
@@ -146,7 +146,7 @@ class IgnoresInput(Rule):
         if not dependence.trained or same is None:
             raise NotApplicable("needs a trained model whose target is its input")
         if steps.total_steps < STEPS:
-            raise NotApplicable(f"needs {STEPS} steps")
+            raise NotApplicable(f"needs at least {STEPS} steps")
         if (
             not same.answers < MAX_SPREAD
             or not same.apart < NEAR
@@ -155,11 +155,11 @@ class IgnoresInput(Rule):
         ):
             return None
         return self.found(
-            f"After {steps.total_steps:,} steps the model returns the same {same.numbers:,} values for every "
-            f"input, roughly the mean of the inputs: the predictions vary only {same.answers:.2g} times as "
-            "much as the inputs.",
+            f"After {steps.total_steps:,} steps, the model returns nearly the same {same.numbers:,} values for "
+            "every input, roughly the mean of the inputs. The predictions vary only "
+            f"{same.answers:.2g} times as much as the inputs.",
             fix=(
-                "for a variational autoencoder: sum both loss terms over the values of each example and "
+                "for a variational autoencoder, sum both loss terms over the values of each example and "
                 "average over the batch, or give the KL term a smaller weight at first",
                 "print each term of the loss: a term that outweighs the others dominates training",
             ),

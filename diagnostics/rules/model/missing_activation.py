@@ -92,9 +92,9 @@ class MissingActivation(Rule):
                 f"{targets.fit.error / targets.fit.constant_error:.0%} of a constant prediction's error."
             )
         return self.found(
-            f"The model is a linear function of its input, although it has {len(linear.layers)} layers: "
-            f"{listed(linear.layers, most=SHOWN)} follow each other with no activation function in between, so "
-            f"together they can do no more than a single layer of {linear.outputs:,} "
+            f"The model is a linear function of its input, although it has {len(linear.layers)} layers. "
+            f"There is no activation function between {listed(linear.layers, most=SHOWN)}, so together they can "
+            f"do no more than a single layer of {linear.outputs:,} "
             f"{'unit' if linear.outputs == 1 else 'units'}.{more}",
             severity=None if proved else "note",
             evidence={

@@ -104,9 +104,9 @@ class PaddingAttended(Rule):
             return None
         return self.found(
             f"In {padding.rows} rows of {shown} with up to {padding.longest} positions of padding, replacing the "
-            "words "
-            f"changes the prediction by {padding.with_padding:.2g}; in the same rows without padding, it changes "
-            f"the prediction by {padding.without:.2g}. The model reads the padding, and the words hardly matter.",
+            f"words changes the prediction by {padding.with_padding:.2g}. Without the padding, the same "
+            f"replacement changes the prediction by {padding.without:.2g}. The model reads the padding, and the "
+            "words hardly matter.",
             fix=(
                 "take the output at the last word of each row: outputs[range(len(x)), lengths - 1]",
                 "pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False) before the recurrent "

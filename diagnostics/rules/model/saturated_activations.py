@@ -93,7 +93,7 @@ class SaturatedActivations(Rule):
         return self.found(
             f"{_listed(saturated)} saturated for nearly all of the {batch.size} examples in this batch. A "
             "saturated unit is on the flat part of its activation and passes almost no gradient, so earlier "
-            "layers hardly learn. Usually the inputs are not scaled, or the initial weights are too large.",
+            "layers hardly learn. The usual causes are unscaled inputs and initial weights that are too large.",
             fix={
                 library: (
                     "scale the inputs to a mean of about 0 and a standard deviation of about 1",
@@ -155,12 +155,13 @@ class SaturatedActivations(Rule):
             f"{_listed(latest)} saturated for nearly all examples, in each of the last {LASTING} sampled batches, "
             "and the loss has not fallen. A saturated unit is on the flat part of its activation and passes "
             "almost no gradient, so earlier layers hardly learn. In the first sampled batch, "
-            f"{int(first.saturated[0])} of the {int(first.units[0])} units of '{first.layer}' were saturated.",
+            f"{int(first.saturated[0])} of the {int(first.units[0])} units of layer '{first.layer}' were "
+            "saturated.",
             fix=(
                 "scale the inputs to a mean of about 0 and a standard deviation of about 1",
                 f"initialise the weights of layer '{first.layer}' with xavier_uniform_",
                 f"add a normalisation layer before layer '{first.layer}'",
-                "lower the learning rate, if the units saturated during training",
+                "lower the learning rate, if the units became saturated during training",
             ),
             evidence={
                 "layers": {
@@ -193,6 +194,6 @@ def _listed(layers: list[ActivationFacts]) -> str:
         parts.append(f'{share} {"of" if number else "units of layer"} "{layer.layer}" ({layer.function})')
     more = len(layers) - LAYERS_NAMED
     if more > 0:
-        parts.append(f"most of {more} more {'layer' if more == 1 else 'layers'}")
+        parts.append(f"most units of {more} other {'layer' if more == 1 else 'layers'}")
     text = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
     return f"{text[0].upper()}{text[1:]} are"

@@ -87,7 +87,7 @@ class LossOutOfRange(Rule):
             return None
         lowest, step = float(np.nanmin(losses.values[below])), int(losses.steps[below[0]])
         return self._found(
-            call, f"The loss has been negative since step {step:,} and fell to {lowest:,.4g}.", lowest, step
+            call, f"The loss first fell below 0 at step {step:,} and reached {lowest:,.4g}.", lowest, step
         )
 
     def _from_call(self, call: LossCall) -> Finding | None:
@@ -171,8 +171,8 @@ def _cause(call: LossCall, mass: float | None, target_mass: float | None) -> tup
             return "", ""
         what = "probabilities" if lowest >= 0 and highest <= 1 else "logits"
         return (
-            f"if its inputs are log-probabilities. The exponentials of these inputs sum to {mass:.3g} over the "
-            f"classes instead of 1, and the inputs range from {lowest:.3g} to {highest:.3g}, so they are "
+            f"if its inputs are log-probabilities. The exponentials of these inputs sum to {mass:.3g} over "
+            f"the classes, not to 1. The inputs range from {lowest:.3g} to {highest:.3g}, so they are "
             f"{what}",
             "loss = F.kl_div(F.log_softmax(logits, dim=-1), target, reduction='batchmean')",
         )
@@ -186,7 +186,7 @@ def _cause(call: LossCall, mass: float | None, target_mass: float | None) -> tup
     if (lowest, highest) == (-1.0, 1.0):
         fix = "labels = (labels + 1) / 2  # -1 and 1 become 0 and 1"
     else:
-        fix = "scale the targets to 0..1, or use a squared error"
+        fix = "scale the targets to the range from 0 to 1, or use a squared error"
     return (
         f"if its targets are probabilities, but the targets in the first batch range from {lowest:.4g} to "
         f"{highest:.4g}",
@@ -200,9 +200,9 @@ def _no_distribution(mass: float | None, target_mass: float | None) -> tuple[str
     off = [what for what, one in masses.items() if one is not None and abs(one - 1) > MASS]
     if not off:
         return "", ""
-    named = " and ".join(f"the {what} sum to {masses[what]:.3g}" for what in off)
+    named = " and ".join(f"the {what} of an example sum to {masses[what]:.3g}" for what in off)
     return (
-        f"between two distributions, but {named} over the last axis of an example instead of 1",
+        f"if both arguments are probability distributions, but {named} over the last axis, not to 1",
         'keras.layers.Dense(units, activation="softmax")'
         if "outputs" in off
         else "targets / targets.sum(axis=-1, keepdims=True)",

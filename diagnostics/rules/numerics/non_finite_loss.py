@@ -107,13 +107,15 @@ class NonFiniteLoss(MessageRule):
             return None
         assert origin.loss is not None
         told = "The model's output is finite, so the cause is the loss or the labels."
-        fix: Fix = "look for a label that the loss does not accept, and for an unguarded log, division or root"
+        fix: Fix = (
+            "look for a label that the loss does not accept, and for an unguarded log, division or square root"
+        )
         if origin.reason and not unknown:
             told += f" In eager mode, the framework raises: {origin.reason}."
         if unknown:
             told = "It is not known whether the model's output was finite."
             fix = (
-                "watch(..., every=1)  # finds the module",
+                "watch(..., every=1)  # to find the module",
                 "run this step under torch.autograd.detect_anomaly or tf.debugging.enable_check_numerics",
             )
         return self.found(
@@ -156,7 +158,7 @@ class NonFiniteLoss(MessageRule):
             f"By the end of step {origin.step}, {nonfinite.parameters(origin)} contained NaN or infinity."
             f"{loss} The cause is not known: {origin.reason}.",
             fix=(
-                "watch(..., every=1)  # finds the step",
+                "watch(..., every=1)  # to find the step",
                 "look for NaN in the data: one update with a non-finite loss or gradient breaks the weights",
                 "lower the learning rate",
             ),
@@ -188,7 +190,7 @@ def _origin(
     if outputs is not None:
         known = "The model's output is finite, so the cause is the loss or the labels."
     if rows:
-        verb = "gives this loss on its" if len(rows) == 1 else "give this loss on their"
+        verb = "produces this loss on its" if len(rows) == 1 else "produce this loss on their"
         known += f" {examples[0].upper()}{examples[1:]} {verb} own."
     elif loss.non_finite_rows is not None:
         return (

@@ -100,9 +100,10 @@ class UpdateBelowPrecision(Rule):
             if sgd
             else f"with {rounding.optimizer}, roughly the learning rate"
         )
+        sampled = f"the {int(judged.sum()):,} sampled {rounding.dtype} weights"
+        still = f"None of {sampled} changed" if share == 1 else f"{share:.0%} of {sampled} did not change"
         return self.found(
-            f"{share:.0%} of {int(judged.sum()):,} sampled {rounding.dtype} weights did not change by a single "
-            f"bit in {between:,} steps, although they had gradients. A typical weight is "
+            f"{still} by a single bit in {between:,} steps, although they had gradients. A typical weight is "
             f"{_typical(rounding.weights[stuck]):.2g}, and at that size updates below "
             f"{float(np.median(half)):.2g} are rounded away; the updates here are about {update:.2g} ({about})."
             + (" The loss has fallen anyway, because other weights do change." if learned else ""),

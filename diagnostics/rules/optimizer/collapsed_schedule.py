@@ -27,7 +27,7 @@ TREADS = 3  # in a staircase, before it counts as a steady fall
 UNEVEN = 0.1  # of a tread's length, plus one step: the tolerance for treads of equal length
 MOVE = "call scheduler.step() once per epoch, outside the loop over the batches"
 COMPOUNDS = (
-    "compute each rate from the initial one: initial_rate * factor**epoch, not last_rate * factor**epoch",
+    "compute each rate from the initial rate: initial_rate * factor**epoch, not last_rate * factor**epoch",
     "use a factor closer to 1, such as 0.95 per epoch",
 )
 UNIT = 0.1  # an optimizer with at least this rate may be meant for a schedule that returns the rates themselves
@@ -36,7 +36,7 @@ ABOVE = 1.01  # times the first rate: a schedule that rises above it is a warm-u
 LEARNED = 0.1  # of the first loss: a run that got there earlier needed no more steps
 COUNTS = (
     "Either the scheduler is stepped once per batch instead of once per epoch, or its durations are given in "
-    "epochs although it counts batches."
+    "epochs although the scheduler counts batches."
 )
 
 

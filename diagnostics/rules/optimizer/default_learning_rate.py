@@ -125,10 +125,10 @@ class DefaultLearningRate(Rule):
 def _origin(optimizer: OptimizerFacts, default: float, model: ModelFacts | None) -> str:
     in_keras = model is not None and model.library == "keras"
     word = "learning_rate" if in_keras else "lr"
-    origin = f"{optimizer.name} runs at its default of {word}={default:g}"
+    origin = f"{optimizer.name} uses its default learning rate ({word}={default:g}"
     if in_keras:
         origin += f', as in optimizer="{optimizer.name.lower()}"'
-    return f"{origin}."
+    return f"{origin})."
 
 
 def _from_to(losses: tuple[float, ...], batches: int) -> str:

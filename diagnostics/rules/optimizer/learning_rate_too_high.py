@@ -22,7 +22,7 @@ STEPS = 200  # in a watched run that is stuck; by then, steps of 1% add up to tw
 
 BY_HAND = (
     "subtract the gradient: weight.assign_sub(rate * gradient); adding it increases the loss",
-    "in the update, make the factor of the gradient 10 times smaller",
+    "in the update, multiply the gradient by a factor 10 times smaller",
 )
 
 

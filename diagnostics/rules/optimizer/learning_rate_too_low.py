@@ -115,12 +115,16 @@ class LearningRateTooLow(Rule):
         first, lowest, steps = trial.losses[0], min(trial.losses), len(trial.losses)
         update = lr_trial.largest_update(trial)
         taken_off = (first - lowest) / first / (steps - 1) * update_size.LONG_RUN
+        course = (
+            f"kept its loss at {first:.5g} for {steps} steps"
+            if f"{first:.5g}" == f"{lowest:.5g}"
+            else f"lowered its loss from {first:.5g} to {lowest:.5g} in {steps} steps"
+        )
         return self.found(
             f"A copy of the model, trained on one batch{named} at your learning rate of "
-            f"{trial.learning_rate:.3g}, lowered its loss from {first:.5g} to {lowest:.5g} in {steps} "
-            f"steps, and each step changed the weights by {update:.2g} of their norm. At that pace, "
-            f"{update_size.LONG_RUN:,} steps would change the weights by "
-            f"{update * update_size.LONG_RUN:.2%} and lower the loss by {taken_off:.2%}. At "
+            f"{trial.learning_rate:.3g}, {course}, and each step changed the weights by at most "
+            f"{update:.2g} of their norm. At that pace, {update_size.LONG_RUN:,} steps would change the weights "
+            f"by {update * update_size.LONG_RUN:.2%} and lower the loss by {taken_off:.2%}. At "
             f"{trial.better_rate:.3g}, with everything else unchanged, the loss fell to "
             f"{trial.better_losses[-1]:.4g} in {len(trial.better_losses)} steps.",
             fix=(lr_trial.fix(trial.better_rate, model, optimizer), "use this optimizer's usual learning rate"),
@@ -202,11 +206,11 @@ class LearningRateTooLow(Rule):
         )
         return self.found(
             f"The run ended before its warm-up did: in {steps.total_steps:,} steps the learning rate rose from "
-            f"{rates[0]:.3g} to {rates[-1]:.3g}, {rates[-1] / full:.2g} times its full value of {full:.3g}."
+            f"{rates[0]:.3g} to {rates[-1]:.3g} ({100 * rates[-1] / full:.2g}% of its full value, {full:.3g})."
             + (outcome if has_failed else ""),
             fix={
                 "torch": (
-                    f"use a warm-up of {tenth:,} steps: a tenth of the run",
+                    f"use a warm-up of {tenth:,} steps (a tenth of the run)",
                     "call scheduler.step() after each batch, if the scheduler counts batches",
                 ),
                 "trainer": f"TrainingArguments(warmup_steps={tenth})  # a tenth of the run",
@@ -243,7 +247,7 @@ class LearningRateTooLow(Rule):
         return self.found(
             f"The scheduler was stepped only once every {tread:,} steps, so the run ended at the beginning of "
             f"its warm-up: in {steps.total_steps:,} steps the learning rate rose from {rates[0]:.3g} to "
-            f"{rates[-1]:.3g}, {rates[-1] / full:.1%} of its full value of {full:.3g}. The scheduler's "
+            f"{rates[-1]:.3g} ({rates[-1] / full:.1%} of its full value, {full:.3g}). The scheduler's "
             "durations are given in batches, but it is stepped once per epoch.",
             fix={
                 "torch": (

@@ -86,8 +86,8 @@ class LossDivergence(Rule):
         return self.found(
             f"{loss_curve.describe('diverged', curve)}{not_the_updates}",
             fix=(
-                "check the signs: maximize=True, or a minus sign before a term of the loss",
-                "look for a term of the loss without a lower bound",
+                "look for a wrong sign: maximize=True, or a minus sign before a term of the loss",
+                "look for a loss term that has no lower bound",
                 "check what changed in the data or in a schedule when the loss began to rise",
             ),
             evidence={"update_size": update, **vars(curve)},
@@ -107,11 +107,11 @@ class LossDivergence(Rule):
             return None
         return self.found(
             f"The loss began at {began:.4g} and fell to {levels[-1]:.4g}, faster and faster: by {fell[-2]:.3g} "
-            f"in the third quarter of the run and by {fell[-1]:.3g} in the last. One of its terms has no "
-            "lower bound, so training lowers that term instead of the other terms.",
+            f"in the third quarter of the run and by {fell[-1]:.3g} in the last quarter. One of its terms "
+            "has no lower bound, so training lowers that term instead of the other terms.",
             fix=(
-                "check the signs of the terms: a divergence or a penalty is added, not subtracted",
-                "look for a term of the loss without a lower bound",
+                "check the sign of each term: a divergence or a penalty must be added, not subtracted",
+                "look for a loss term that has no lower bound",
             ),
             evidence={"began": began, "ended": levels[-1], "fell": [float(one) for one in fell]},
             step=int(losses.steps[-1]),

@@ -59,10 +59,12 @@ class LossOscillation(Rule):
         if curve is None or update_size.large_updates(updates, curve.since):
             return None
         update = update_size.update_size(updates, curve.since)
-        small = "" if update is None else f", although they change a layer by only {update:.2g} of its norm"
+        small = (
+            "" if update is None else f", although each of them changes a layer by only {update:.2g} of its norm"
+        )
         return self.found(
-            f"{loss_curve.describe('oscillates', curve)} The batch is the same, so the cause is the updates, "
-            f"which are too large for the curvature of the loss{small}.",
+            f"{loss_curve.describe('oscillates', curve)} Since the batch is always the same, the updates "
+            f"must be too large for the curvature of the loss{small}.",
             fix=(
                 "standardise the inputs to mean 0 and standard deviation 1",
                 "lower the learning rate",

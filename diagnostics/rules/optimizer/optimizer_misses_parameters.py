@@ -89,13 +89,13 @@ class OptimizerMissesParameters(MessageRule):
         adapters = (
             f"model = get_peft_model(model, config) first, then optimizer = {optimizer.name}(p for p in "
             "model.parameters() if p.requires_grad); the base model stays frozen",
-            "with a Trainer: do not pass an optimizer. The Trainer creates one for the adapters, including those "
+            "with a Trainer, do not pass an optimizer: the Trainer creates one for the adapters, including those "
             "that TRL adds for peft_config",
         )
         if not optimizer.held:
             return self.found(
-                f"The optimizer ({optimizer.name}) has none of the model's trainable parameters ({missing:,} in "
-                f"all). {_held_instead(optimizer)}. The optimizer cannot change this model.",
+                f"The optimizer ({optimizer.name}) {_lacks_all(missing)}. {_held_instead(optimizer)}. The "
+                "optimizer cannot change this model.",
                 fix={"torch": rebuild, "peft": adapters},
                 evidence=evidence | ({"frozen": optimizer.frozen} if optimizer.frozen else {}),
             )
@@ -129,12 +129,12 @@ class OptimizerMissesParameters(MessageRule):
             f"{'It holds' if missing == 1 else 'They hold'} {scalars:,} of the {model.num_trainable:,} trainable "
             f"weights ({100 * share:.3g}%), and no step will change {'it' if missing == 1 else 'them'}.{replaced}",
             fix={
-                "torch": (rebuild, "if they should stay frozen: parameter.requires_grad_(False)"),
+                "torch": (rebuild, "parameter.requires_grad_(False), if these parameters should not be trained"),
                 "peft": adapters,
                 "keras": (
-                    "in fit: call model.compile(...) again after you add or replace layers or make them trainable",
-                    "in a loop: tape.gradient(loss, model.trainable_variables), once the model is complete",
-                    "if they should stay frozen: layer.trainable = False",
+                    "with fit(), call model.compile(...) again after adding, replacing or unfreezing layers",
+                    "in a custom loop, call tape.gradient(loss, model.trainable_variables) on the complete model",
+                    "layer.trainable = False, if these layers should not be trained",
                 ),
             },
             evidence=evidence,
@@ -170,7 +170,7 @@ class OptimizerMissesParameters(MessageRule):
                 "their initial values.",
                 fix=(
                     "self.layers = nn.ModuleList([...])  # or nn.ModuleDict, nn.ParameterList",
-                    "if they should stay frozen: parameter.requires_grad_(False)",
+                    "parameter.requires_grad_(False), if these parameters should not be trained",
                 ),
                 evidence=evidence,
                 severity="warning",
@@ -184,7 +184,7 @@ class OptimizerMissesParameters(MessageRule):
                 "all weights are neither trained nor saved in weights files.",
                 fix=(
                     "self.w = self.add_weight(shape=(inputs, units))  # in build, instead of a tf.Variable",
-                    "if it should stay frozen: tf.Variable(..., trainable=False)",
+                    "tf.Variable(..., trainable=False), if the variable should not be trained",
                 ),
                 evidence=evidence | {"untracked": dict(leaves.untracked)},
                 severity="warning",
@@ -192,61 +192,69 @@ class OptimizerMissesParameters(MessageRule):
         if leaves.vanished:
             return self.found(
                 f"The model creates a layer in its forward pass ({listed(leaves.vanished)}) and discards it "
-                f"afterwards. The loss depends on the layer's {sum(leaves.vanished.values()):,} weights, "
-                f"{100 * share:.3g}% of all weights that the loss depends on. No optimizer updates these "
-                "weights, and the next forward pass initialises new ones.",
+                f"afterwards. The loss depends on the layer's {sum(leaves.vanished.values()):,} weights "
+                f"({100 * share:.3g}% of all weights it depends on). No optimizer updates these weights, and the "
+                "next forward pass initialises new ones.",
                 fix={
                     "torch": (
                         "self.layer = nn.Linear(...)  # in __init__, and self.layer(x) in forward",
-                        "if the layer is meant to be random: layer.requires_grad_(False)",
+                        "layer.requires_grad_(False), if the layer is meant to be random",
                     ),
                     "keras": (
                         "self.hidden = layers.Dense(...)  # in __init__, and self.hidden(x) in call",
-                        "if the layer is meant to be random: layer.trainable = False",
+                        "layer.trainable = False, if the layer is meant to be random",
                     ),
                 },
                 evidence=evidence,
                 severity="warning",
             )
         ahead = bool(leaves.other_models)  # of the model; else behind it
-        does = "computes the model's input" if ahead else "takes the model's output"
-        names = listed(leaves.other_models if ahead else leaves.heads)
+        modules = leaves.other_models if ahead else leaves.heads
+        names, s = listed(modules), "s" if len(modules) == 1 else ""
+        does = f"compute{s} the model's input" if ahead else f"take{s} the model's output"
+        its = "its" if s else "their"
         return self.found(
-            f"The loss depends on {names}, which {does}. {names} gets gradients and is in training mode, but no "
-            f"optimizer has any of its parameters. These {scalars:,} weights, {100 * share:.3g}% of all weights "
-            "that the loss depends on, keep their random initial values.",
+            f"The loss depends on {names}, which {does}. {names} get{s} gradients and {'is' if s else 'are'} in "
+            f"training mode, but no optimizer has any of {its} parameters. These {scalars:,} weights, "
+            f"{100 * share:.3g}% of all weights that the loss depends on, keep their random initial values.",
             fix={
                 "torch": (
                     f"optimizer = {optimizer.name}([*encoder.parameters(), *decoder.parameters()], ...)  # all "
                     "modules",
-                    "if it should stay frozen: module.requires_grad_(False)",
+                    "module.requires_grad_(False), if the module should not be trained",
                 ),
                 "keras": (
                     "variables = encoder.trainable_variables + head.trainable_variables, for tape.gradient and "
                     "apply_gradients",
-                    "if it should stay frozen: encoder.trainable = False",
+                    "encoder.trainable = False, if the encoder should not be trained",
                 ),
             }
             if ahead
             else (
                 f"optimizer = {optimizer.name}([*model.parameters(), *criterion.parameters()], ...)",
-                "if it should stay frozen: module.requires_grad_(False)",
+                "module.requires_grad_(False), if the module should not be trained",
             ),
             evidence=evidence,
             severity="warning",
         )
 
 
+def _lacks_all(missing: int) -> str:
+    if missing == 1:
+        return "does not have the model's only trainable parameter"
+    return f"has none of the model's {missing:,} trainable parameters"
+
+
 def _held_instead(optimizer: OptimizerFacts) -> str:
     if optimizer.frozen:
         rest = f" and {count_of(optimizer.foreign, 'tensor')} from elsewhere" if optimizer.foreign else ""
-        return f"The optimizer has only {count_of(optimizer.frozen, 'frozen parameter')} of the model{rest}"
+        return f"It has only {count_of(optimizer.frozen, 'frozen parameter')} of the model{rest}"
     if optimizer.foreign:
         return (
-            f"The optimizer has {count_of(optimizer.foreign, 'tensor')} from elsewhere: from another model, or "
-            "from an earlier version of this model"
+            f"It has {count_of(optimizer.foreign, 'tensor')} from another model, or from an earlier version of "
+            "this model"
         )
-    return "The optimizer has no parameters at all"
+    return "It has no parameters at all"
 
 
 def _were(number: int) -> str:

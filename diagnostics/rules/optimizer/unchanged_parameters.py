@@ -117,11 +117,11 @@ class UnchangedParameters(Rule):
     def from_frozen(self, frozen: FrozenCalls) -> Finding:
         """Report a model that is trained repeatedly but has nothing to train."""
         return self.found(
-            f"{frozen.model}.train_on_batch was called {frozen.calls:,} times while none of its "
+            f"{frozen.model}.train_on_batch was called {frozen.calls:,} times while none of the model's "
             f"{frozen.weights:,} weights was trainable, so no call changed any weight. In Keras 3, trainable = "
             "False applies to a model wherever it is used, even if it was compiled before.",
             fix=(
-                "set model.trainable = True before model.train_on_batch, and to False before "
+                "set model.trainable to True before model.train_on_batch, and to False before "
                 "combined.train_on_batch",
                 "write a keras.Model with a train_step, and with one optimizer for each of the two models",
             ),
@@ -143,7 +143,7 @@ class UnchangedParameters(Rule):
 
     def _never_stepped(self, passes: int) -> Finding:
         return self.found(
-            f"The loop has run {passes:,} passes, but none of the watched optimizers has taken a step. "
+            f"The training loop has run {passes:,} passes, but none of the watched optimizers has taken a step. "
             "The weights have not changed.",
             fix={
                 "torch": "optimizer.step()  # with parentheses, after the backward pass, on the watched optimizer",
@@ -154,7 +154,7 @@ class UnchangedParameters(Rule):
 
 
 ZERO = (
-    "The gradients of the parameters are exactly 0 at all of these steps: small changes to the weights do not "
+    "The gradients of the parameters were exactly 0 at all of these steps: small changes to the weights do not "
     "change the loss.{also}"
 )
 OF_ZERO = (
@@ -195,12 +195,12 @@ def _why(
             {
                 "torch": f"optimizer = {optimizer.name}(model.parameters(), ...)  # the model being trained",
                 "peft": f"optimizer = {optimizer.name}(p for p in model.parameters() if p.requires_grad), after "
-                "the adapters were added; the base model stays frozen",
+                "adding the adapters; the base model stays frozen",
             },
         )
     if zero_rate:
         return (
-            "The learning rate was 0 in all of these steps.",
+            "The learning rate was 0 at all of these steps.",
             {
                 "torch": ("set a learning rate above 0", "check whether the schedule has reached 0"),
                 "trainer": (
@@ -234,6 +234,6 @@ def _why(
         "the weights, or some code restores the weights.",
         (
             "keep the weights in float32, and use torch.autocast for half precision",
-            "look for a state dict that is loaded in the loop",
+            "look for a state dict that is loaded inside the loop",
         ),
     )

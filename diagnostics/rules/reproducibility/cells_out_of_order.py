@@ -74,14 +74,13 @@ class CellsOutOfOrder(Rule):
 
 
 def _what(one: Reordered) -> str:
-    read = capitalized(str(one.read))
     if one.then is None:
         return (
-            f"{read} read `{one.name}` before {one.from_top}, which sets `{one.name}`, was last run. So the "
-            f"results of {one.read} come from an earlier version of {one.from_top}, which is lost if the "
-            "code has changed."
+            f"{capitalized(str(one.from_top))}, which sets `{one.name}`, was last run after {one.read} had read "
+            f"`{one.name}`. So the results of {one.read} come from an earlier run of cell {one.from_top.cell}, "
+            "and cannot be reproduced if its code has changed since."
         )
     return (
-        f"When {one.read} was run, it used the `{one.name}` from {one.then}, but when the notebook is run from "
-        f"the top, it uses the `{one.name}` from {one.from_top}."
+        f"{capitalized(str(one.read))} used the `{one.name}` from {one.then}. When the notebook is run from the "
+        f"top, cell {one.read.cell} uses the `{one.name}` from {one.from_top} instead."
     )

@@ -76,7 +76,7 @@ class RedefinedName(Rule):
         return self._changed(notebook, changed[0]) if changed else None
 
     def _called(self, notebook: NotebookFacts, found: CalledValue) -> Finding:
-        was = f" Before that, it was {found.was}." if found.was else ""
+        was = f" Before {found.bound}, `{found.name}` was {found.was}." if found.was else ""
         by = f"`{found.function}`, in {found.called}," if found.function else found.called
         others = [one.name for one in notebook.called[1:]]
         more = f" The same applies to {listed(f'`{name}`' for name in others)}." if others else ""
@@ -93,11 +93,11 @@ class RedefinedName(Rule):
         places = list(dict.fromkeys(map(str, read.bindings)))
         return self.found(
             f"The function `{read.function}` in {read.defined} reads the global `{read.name}`, which is "
-            f"{listed(kinds, 'and')} at different times: it is set in {listed(places)}. Its value in the call "
-            "depends on which of these ran last.",
+            f"{listed(kinds, 'and')} at different times: it is set in {listed(places)}. The value that "
+            f"`{read.function}` sees depends on which of these cells ran last.",
             fix=(
                 f"pass `{read.name}` as an argument: def {read.function}(..., {read.name})",
-                ("use different names for the two meanings"),
+                f"use a different name for each meaning of `{read.name}`",
             ),
             evidence={"function": read.function, "name": read.name, "bindings": len(read.bindings)},
             where=Where(f"{notebook.file}, cell {read.defined.cell}", read.defined.line, read.function),

@@ -47,8 +47,8 @@ class InputScale:
         if self.pixels:
             return {"torch": "images / 255", "keras": "keras.layers.Rescaling(1 / 255) as the first layer"}
         return {
-            "torch": "(x - mean) / std, with mean and std of each feature over the training set",
-            "keras": "normalize = keras.layers.Normalization(); normalize.adapt(inputs); make it the first layer",
+            "torch": "(x - mean) / std, with the mean and std of each feature in the training set",
+            "keras": "normalize = keras.layers.Normalization(); normalize.adapt(inputs)  # use as the first layer",
         }
 
     def evidence(self) -> dict[str, str | int | float | list[float] | None]:
@@ -112,4 +112,4 @@ def root_mean_square(values: Array) -> float:
 
 def called(name: str) -> str:
     """Return the name of an input for a message; a positional input is named by its number."""
-    return f"input {name}" if name.isdigit() else name
+    return f"input {name}" if name.isdigit() else f"input {name!r}"

@@ -36,10 +36,10 @@ def constant_baseline_loss(trial: TrialFacts, loss: LossFacts) -> float:
         raise NotApplicable("needs a loss whose best constant prediction is known and is not already perfect")
     if trial.warms_up:
         raise NotApplicable(
-            "needs a learning rate without warm-up: training does not start at the full learning rate"
+            "needs a run that starts at its full learning rate, but this run begins with a warm-up"
         )
     if trial.warms_up is None:
-        raise NotApplicable("needs a learning rate that is known to have no warm-up")
+        raise NotApplicable("needs a run that is known to have no learning-rate warm-up")
     if len(trial.losses) < MIN_STEPS and math.isfinite(trial.losses[-1]):
         raise NotApplicable(f"needs a trial of at least {MIN_STEPS} steps")
     return baseline if trial.constant_baseline_loss is None else trial.constant_baseline_loss

@@ -484,11 +484,11 @@ def _of_image_size(symptom: WeightsMisfit) -> Repair | None:
     if not all(_OF_IMAGE_SIZE.search(name) for name in symptom.weights):
         return None
     name = listed([name.rpartition(".")[2] for name in symptom.weights][:1])
-    return f"{name} depends on the image size and the window size: the model was built for different sizes.", (
-        f"build {symptom.model} with the img_size and window_size of the checkpoint (its name often contains "
-        "them)",
-        "for masks and indices, which are computed: remove them from the state dict, and load with strict=False",
-        "for position tables: interpolate the saved tables; timm does this with img_size= in create_model",
+    return f"{name} depends on the image and window sizes, which differ between the checkpoint and the model.", (
+        f"build {symptom.model} with the img_size and window_size of the checkpoint, which are often part of the "
+        "checkpoint's name",
+        "remove computed masks and indices from the state dict, and load it with strict=False",
+        "interpolate the saved position tables, as timm does if you pass img_size= to create_model",
     )
 
 

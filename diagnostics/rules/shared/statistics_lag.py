@@ -43,8 +43,8 @@ def lag(norms: BatchNormFacts | None, dependence: DependenceFacts | None, steps:
     if not is_lagging(seen):
         return None
     return (
-        f"The batch norm running statistics lag behind the weights after {steps:,} steps: on {seen.rows:,} "
-        "rows of the first training batch, in evaluation mode and with the same weights, "
+        f"The running statistics of batch norm lag behind the weights after {steps:,} steps. On {seen.rows:,} "
+        "rows of the first training batch, evaluated with the same weights, "
         f"{seen.right_with_running / seen.rows:.0%} of the predictions are correct with the running "
         f"statistics, but {seen.right_with_own / seen.rows:.0%} with the batch's own statistics."
     )

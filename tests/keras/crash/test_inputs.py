@@ -127,9 +127,8 @@ class TestTextInInputs:
             ).findings
             assert finding.rule == "untokenized-dataset"
             assert finding.message == (
-                "The rows contain plain text where the model expects numbers. The model expects token ids, "
-                "not strings: the dataset was never tokenized, or the raw dataset was passed instead of the "
-                "tokenized one."
+                "The rows contain plain text, but the model expects token ids: the dataset was never tokenized, "
+                "or the raw dataset was passed instead of the tokenized one."
             )
 
     def test_labels_or_categories_that_are_text_are_no_rows_to_tokenize(self):

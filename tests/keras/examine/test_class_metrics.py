@@ -64,8 +64,9 @@ def test_an_accuracy_of_each_output_is_named_for_exclusive_classes(metric):
     finding = report_on(metric, ONE_HOT, "softmax", "categorical_crossentropy")["metric-on-logits"]
     assert finding.severity == "warning"
     assert finding.message == (
-        "For predictions that are all wrong, binary_accuracy is 0.333: it scores each output separately, so in a "
-        "row with the wrong class it counts all the other zeros as correct. The reported accuracy is far too high."
+        "For predictions that are all wrong, binary_accuracy is 0.333: it scores each output separately, so a "
+        "misclassified row still gets credit for every 0 that it predicts correctly. The reported accuracy is far "
+        "too high."
     )
 
 

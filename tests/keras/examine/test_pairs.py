@@ -145,7 +145,7 @@ class TestOneBadExample:
         )
         one, other = found(in_torch, "non-finite-loss"), found(in_keras, "non-finite-loss")
         assert_alike(one, other)
-        assert "Example 3 (counted from 0) gives this loss on its own." in one.message
+        assert "Example 3 (counted from 0) produces this loss on its own." in one.message
         assert one.evidence["examples"] == other.evidence["examples"] == [3]
 
     def test_that_a_relu_fused_into_its_layer_drops_is_found_by_its_gradient(self):

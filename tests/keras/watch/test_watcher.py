@@ -314,7 +314,7 @@ class TestReport:
         callback = diagnostics.KerasCallback(every=3, quiet=True)
         fitted(callback=callback, optimizer=lambda: keras.optimizers.SGD(0.0), jit_compile=False)
         found = {finding.rule: finding for finding in callback.report().findings}
-        assert "The learning rate was 0 in all of these steps." in found["unchanged-parameters"].message
+        assert "The learning rate was 0 at all of these steps." in found["unchanged-parameters"].message
 
     def test_says_nothing_of_a_frozen_layer(self):
         def partly():

@@ -155,7 +155,7 @@ class TestFound:
     def test_a_rare_class_that_the_first_batch_has_nothing_of(self, run):
         train(classifier(outputs=2), loader(FEATURES, RARE), F.cross_entropy)
         assert shown(run)[0]["class-imbalance"].message == (
-            "240 of the 256 rows read have label 0. A model that always predicts this label has an "
+            "Of the 256 rows read, 240 have label 0. A model that always predicts this label has an "
             "accuracy of 0.94 without using its input."
         )
 

@@ -172,7 +172,7 @@ class TestPaddingOrText:
         first = f"{self.FRAME}ValueError: expected sequence of length 6 at dim 1 (got 7)\n\n"
         chained = "The above exception was the direct cause of the following exception:\n\n"
         (finding,) = explain(first + chained + self.FRAME + self.PADDING.format("labels")).findings
-        assert finding.message.startswith("One example has 6 values in labels and another 7, so they cannot")
+        assert finding.message.startswith("One example has 6 values in 'labels' and another 7, so they cannot")
         assert not any("remove" in fix for fix in (finding.fix, *finding.alternatives))
 
     def test_after_strings_is_a_column_of_strings(self):

@@ -88,7 +88,7 @@ class TestOfAScript:
 
     def test_an_evaluation_without_a_loss_is_to_compute_one(self):
         evaluated = history(np.linspace(2, 0.1, 100), no_grad_passes=8)
-        said = self.said(evaluated, evaluation_at_chance="needs an evaluation that computes its loss")
+        said = self.said(evaluated, evaluation_at_chance="needs an evaluation that computes the loss")
         assert said == "To check more, compute the loss in the evaluation, too (evaluation-at-chance)."
 
     @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def _best(binary: bool, classes: int | None) -> str:
         low, high = math.log(1 + 1 / math.e), math.log(2)
         return f"the lowest possible loss is {low:.2f} where the target is 1, and {high:.2f} where it is 0"
     if classes is None or classes < 2:
-        return "even for a perfect prediction the loss is not 0"
+        return "even a perfect prediction has a loss above 0"
     best = math.log(1 + (classes - 1) / math.e)
     return (
         f"with {classes} classes, the true class gets at most {math.exp(-best):.2f}, which is a loss of {best:.2f}"

@@ -76,8 +76,9 @@ class SettingWithoutEffect(Rule):
         first, *others = settings.idle
         message, fix = _TOLD[first.holder](first)
         more = [f"{one.name} of {one.kind}" for one in others]
+        same = [f"`{one.name}` of {one.kind}" for one in others]
         return self.found(
-            message + (f" The same applies to {listed(more)}." if more else ""),
+            message + (f" The same applies to {listed(same)}." if same else ""),
             fix=fix,
             evidence={
                 "holder": first.holder,
@@ -103,12 +104,12 @@ class SettingWithoutEffect(Rule):
         ]
         return self.found(
             f"{', and '.join(parts)}, but the script's {whose} never reads `{model}.losses`, where Keras collects "
-            "these terms. The loss being minimised does not include them.",
+            "these loss terms. The loss being minimised does not include these terms.",
             fix=(
                 f"loss += sum({model}.losses)  # inside the tape",
-                "loss = self.compute_loss(x, y, y_pred), which adds them"
+                "loss = self.compute_loss(x, y, y_pred), which adds these terms"
                 if unread.step == "train_step"
-                else "remove the terms, if they are not intended",
+                else "remove the regularizers and add_loss calls, if you do not want them",
             ),
             evidence={"step": unread.step, "penalized": list(unread.penalized), "added": list(unread.added)},
         )
@@ -169,11 +170,12 @@ class SettingWithoutEffect(Rule):
 def _of_module(idle: IdleSetting) -> tuple[str, Fix]:
     one = len(idle.paths) == 1
     path = idle.paths[0]
+    module = f"the module `{path}`" if path else "the model"
     return (
-        f"The script sets `{idle.name} = False` on {'a module' if one else count_of(len(idle.paths), 'module')}: "
-        f"{_named(idle)}. Modules have no such setting, so PyTorch ignores it: the parameters of "
-        f"{'this ' if one else 'these '}{idle.kind} still require gradients, and {idle.steps_on} updates all of "
-        "them.",
+        f"The script sets `{idle.name} = False` on "
+        f"{module if one else f'{len(idle.paths)} modules: {_named(idle)}'}. Modules have no such setting, so "
+        f"PyTorch ignores it: the parameters of {'this ' if one else 'these '}{idle.kind} still require "
+        f"gradients, and {idle.steps_on} updates all of them.",
         (f"model.{path}.requires_grad_(False)" if path else "model.requires_grad_(False)"),
     )
 
@@ -202,9 +204,9 @@ def _of_optimizer(idle: IdleSetting) -> tuple[str, Fix]:
 
 def _of_subset(idle: IdleSetting) -> tuple[str, Fix]:
     return (
-        f"The script sets `{idle.name}` of a Subset to {idle.value}. A Subset has no such setting: its rows come "
-        f"from the underlying {idle.kind}, whose own `{idle.name}` is {idle.instead}. So {idle.value} is never "
-        "called.",
+        f"The script sets `{idle.name} = {idle.value}` on a Subset. A Subset has no such setting: its rows come "
+        f"from the underlying {idle.kind} dataset, whose own `{idle.name}` is {idle.instead}. So `{idle.value}` "
+        "is never called.",
         (
             f"wrap the subset in a custom Dataset whose __getitem__ calls {idle.value}",
             f"create two {idle.kind} datasets, each with its own transform, and take a Subset(dataset, indices) "

@@ -76,8 +76,8 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
                 "quantised layers have their own classes, and a model that already has adapters has a different "
                 "structure.",
                 (
-                    "print([name for name, module in model.named_modules()]), and use the last part of each "
-                    "linear layer's name",
+                    "print([name for name, module in model.named_modules()]), then use the last part of "
+                    "each linear layer's name",
                     'target_modules="all-linear", in recent versions of PEFT',
                 ),
             )
@@ -85,13 +85,19 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
             offered = (
                 f" The logged metrics are: {listed(symptom.offered, most=MAX_NAMED)}." if symptom.offered else ""
             )
+            unlogged = (
+                f"{what} is monitored, but no metric with that name has been logged."
+                if what
+                else "The monitored metric has not been logged."
+            )
             return (
-                f"{what} is monitored, but no metric with that name has been logged.{offered}",
+                f"{unlogged}{offered}",
                 (
                     "monitor one of the logged names, spelled exactly as logged"
                     if symptom.offered
-                    else "monitor a name that is logged",
-                    f"self.log({what!r}, value) in validation_step, or the metric's name in compute_metrics",
+                    else "monitor the name of a logged metric",
+                    f"self.log({what or 'NAME'!r}, value) in validation_step",
+                    f"return {{{what or 'NAME'!r}: value}} from compute_metrics",
                     "check that validation runs before the first checkpoint is written",
                 ),
             )
@@ -99,15 +105,15 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
             return (
                 f"DeepSpeed's configuration and the training arguments disagree{f': {what}' if what else ''}.",
                 (
-                    'set these values to "auto" in the DeepSpeed configuration',
-                    "pass the same value as an argument, and check that the arguments reach the script: a shell "
+                    'set the conflicting values to "auto" in the DeepSpeed configuration',
+                    "pass the same values as arguments, and check that the arguments reach the script: a shell "
                     "command ends at the first line without a backslash",
                 ),
             )
         case "strategies":
             return (
-                "load_best_model_at_end needs an evaluation at every save, but the two are scheduled at "
-                "different steps.",
+                "load_best_model_at_end needs an evaluation at every save, but evaluations and saves are "
+                "scheduled at different steps.",
                 'eval_strategy="steps", save_strategy="steps", and save_steps a multiple of eval_steps',
             )
         case "address":
@@ -115,18 +121,19 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
                 f"{f'Port {what}' if what else 'The rendezvous port'} is in use by another process: "
                 "another run on this machine, or a stopped run that is still alive.",
                 (
-                    "torchrun --master-port 29501 ..., accelerate launch --main_process_port 29501, or "
-                    "MASTER_PORT=29501; torchrun --standalone picks a free port",
+                    "use a different port: torchrun --master-port 29501 ..., accelerate launch "
+                    "--main_process_port 29501 ..., or MASTER_PORT=29501",
+                    "let torchrun choose a free port: torchrun --standalone ...",
                     f"find the process that uses the port: lsof -i :{what or 29500}",
                 ),
             )
         case "steps":
-            wanted = f"{int(what):,} batches, but" if what else "more batches than the data provides:"
+            given = f"{int(what):,} batches, but the data ran out earlier" if what else "more data than there is"
             return (
-                f"steps_per_epoch and epochs request {wanted} the data ran out earlier.",
+                f"steps_per_epoch and epochs request {given}.",
                 (
                     "leave out steps_per_epoch for finite data",
-                    "dataset.repeat(), for a tf.data.Dataset; while True: in a generator",
+                    "repeat the data: dataset.repeat() for a tf.data.Dataset, or while True: in a generator",
                     "steps_per_epoch = len(x) // batch_size",
                 ),
             )

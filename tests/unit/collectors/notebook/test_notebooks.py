@@ -73,8 +73,8 @@ BROKEN = {
         "redefined-name",
         "TypeError: 'float' object is not callable",
         "`sum` has been a number since cell 1 (In[3]), line 1, but `mean`, in cell 3 (In[2]), calls it as a "
-        "function. Before that, it was a built-in. When the notebook is run from the top, this call raises "
-        "TypeError.",
+        "function. Before cell 1 (In[3]), `sum` was a built-in function. When the notebook is run from the top, "
+        "this call raises TypeError.",
     ),
     "the metric became its value": (
         [
@@ -85,7 +85,8 @@ BROKEN = {
         "redefined-name",
         "TypeError: 'str' object is not callable",
         "`accuracy` has been a string since cell 2 (In[2]), line 1, but cell 3 (In[8]) calls it as a function. "
-        "Before that, it was a function. When the notebook is run from the top, this call raises TypeError.",
+        "Before cell 2 (In[2]), `accuracy` was a function. When the notebook is run from the top, this call "
+        "raises TypeError.",
     ),
 }
 
@@ -111,20 +112,21 @@ NOTED = {
         ),
         "redefined-name",
         "The function `score` in cell 2 (In[2]) reads the global `model`, which is a value and a loop variable at "
-        "different times: it is set in cell 1 (In[1]) and cell 3 (In[3]). Its value in the call depends on which "
-        "of these ran last.",
+        "different times: it is set in cell 1 (In[1]) and cell 3 (In[3]). The value that `score` sees depends on "
+        "which of these cells ran last.",
     ),
     "the rate was changed after the training": (
         [(9, "lr = 1e-4"), (4, "history = [lr * n for n in range(3)]"), (5, "history")],
         "cells-out-of-order",
-        "Cell 2 (In[4]) read `lr` before cell 1 (In[9]), which sets `lr`, was last run. So the results of "
-        "cell 2 (In[4]) come from an earlier version of cell 1 (In[9]), which is lost if the code has changed.",
+        "Cell 1 (In[9]), which sets `lr`, was last run after cell 2 (In[4]) had read `lr`. So the results of "
+        "cell 2 (In[4]) come from an earlier run of cell 1, and cannot be reproduced if its code has changed "
+        "since.",
     ),
     "the second experiment was shown above": (
         [(1, "lr = 1e-2"), (5, "losses = [1 - lr * n for n in range(3)]"), (4, "lr = 1e-4"), (6, "losses")],
         "cells-out-of-order",
-        "When cell 2 (In[5]) was run, it used the `lr` from cell 3 (In[4]), but when the notebook is run from the "
-        "top, it uses the `lr` from cell 1 (In[1]).",
+        "Cell 2 (In[5]) used the `lr` from cell 3 (In[4]). When the notebook is run from the top, cell 2 uses the "
+        "`lr` from cell 1 (In[1]) instead.",
     ),
     "not run, and perhaps given from outside": (
         ["import os", "print(given_by_the_platform)"],

@@ -31,7 +31,7 @@ def test_silent_on_a_causal_model(change):
 
 def test_not_applicable_where_the_model_may_read_ahead():
     with pytest.raises(NotApplicable):
-        RULE.from_answers(DependenceFacts(why_not={"future": "LSTM sums up a text"}))
+        RULE.from_answers(DependenceFacts(why_not={"future": "LSTM summarises the whole text"}))
     with pytest.raises(NotApplicable):
         RULE.from_answers(DependenceFacts())
 

@@ -29,7 +29,7 @@ class TestFires:
         course = history(STALLED, rates=rates(lambda step: 1e-3 * 0.5 ** sum(range(step // 20 + 1))))
         finding = judge(RULE.from_steps, course)
         assert finding.fix == "call scheduler.step() once per epoch, outside the loop over the batches"
-        compounds = "compute each rate from the initial one: initial_rate * factor**epoch"
+        compounds = "compute each rate from the initial rate: initial_rate * factor**epoch"
         assert finding.alternatives[0].startswith(compounds)
         assert finding.for_library("keras").fix.startswith(compounds)
 

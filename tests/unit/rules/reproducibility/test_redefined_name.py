@@ -5,7 +5,7 @@ from diagnostics.facts.where import Where
 from diagnostics.rules.reproducibility.redefined_name import RedefinedName
 
 RULE = RedefinedName()
-CALLED = CalledValue("sum", CellPlace(5, 8, 3), CellPlace(2, 4, 1), "a number", "a built-in")
+CALLED = CalledValue("sum", CellPlace(5, 8, 3), CellPlace(2, 4, 1), "a number", "a built-in function")
 CHANGED = GlobalRead(
     "score",
     CellPlace(3, 3, 1),
