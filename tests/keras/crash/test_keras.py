@@ -104,7 +104,7 @@ class TestNoTarget:
     def test_labels_among_the_inputs_of_a_dataset(self, mode):
         live, text = explained(fit(Subclassed(3), batches(self.INPUTS), mode=mode))
         assert (live.rule, live.message) == ("labels-in-inputs", NO_TARGET)
-        assert live.fix.startswith('dataset.to_tf_dataset(columns=["x"], label_cols=["labels"], ...), and a loss')
+        assert live.fix.startswith('dataset.to_tf_dataset(columns=["x"], label_cols=["labels"], ...); if the')
         assert (text.rule, text.message) == ("labels-in-inputs", NO_TARGET_FROM_TEXT)
         assert live.where.function == "<lambda>"
 
