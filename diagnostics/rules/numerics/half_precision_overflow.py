@@ -113,7 +113,7 @@ class HalfPrecisionOverflow(MessageRule):
         limit = float(ranges.limits[first])
         share = 100 * near[first] / limit
         more = [f"{ranges.modules[i] or 'model'} ({near[i]:,.0f})" for i in close[1:]]
-        others = f" Also close: {listed(more, most=NAMED)}." if more else ""
+        others = f" Also close to this limit: {listed(more, most=NAMED)}." if more else ""
         return self.found(
             f"The activations of '{ranges.modules[first] or 'model'}' reached {near[first]:,.0f} at step "
             f"{ranges.nearest_steps[first]}, which is {share:.0f}% of {limit:,.0f}, the largest float16 "
