@@ -131,7 +131,7 @@ class UnstableBatch(Rule):
                     "normalises rows that the previous epoch has already normalised.",
                     fix=(
                         "use x = (x - mean) / std, not x -= mean and x /= std, in __getitem__ and in transforms",
-                        "copy the row before you edit it: row = self.rows[index].clone() or .copy()",
+                        "copy the row before you edit it: row = self.rows[index].clone(), or .copy() in NumPy",
                     ),
                     evidence={"input": name, "before": before, "after": after, "batches_before": count},
                 )

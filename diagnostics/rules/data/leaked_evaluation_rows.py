@@ -111,10 +111,11 @@ class LeakedEvaluationRows(Rule):
                 "evaluation score is higher than it would be on new data."
             )
         elif natural == covered:
+            held = splits.distinct_training_rows
+            contained, new = ("all", "no row") if held == splits.possible_rows else (f"{held:,}", "few rows")
             why = (
-                f"The values of these inputs allow only {splits.possible_rows:,} distinct rows, and the "
-                f"training set contains {splits.distinct_training_rows:,} of them, so few rows can be new "
-                "to the model."
+                f"The values of these inputs allow only {splits.possible_rows:,} distinct rows, and the training "
+                f"set contains {contained} of them, so {new} can be new to the model."
             )
         else:
             why = (

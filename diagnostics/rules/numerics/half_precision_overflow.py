@@ -71,7 +71,7 @@ class HalfPrecisionOverflow(MessageRule):
         """Name the module whose values overflowed."""
         if origin.kind is None:
             raise NotApplicable(
-                f"needs a replay of the step that shows the origin; {origin.reason or 'this one did not'}"
+                f"needs a replay that shows where the overflow arose, but {origin.reason or 'this one did not'}"
             )
         over = origin.overflow
         if over is None or not nonfinite.overflowed(origin):

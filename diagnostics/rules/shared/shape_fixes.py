@@ -140,7 +140,7 @@ def _channels_last(symptom: LayerMisfit, shape: Shape) -> Repair | None:
         return None
     move = _CHANNELS_FIRST[len(shape)] if axis == 1 and len(shape) in _CHANNELS_FIRST else f"x.movedim(-1, {axis})"
     return (
-        f"The input's last axis has size {symptom.wanted}: it has channels last, but this layer expects them "
+        f"The input's last axis has size {symptom.wanted}: the channels are last, but this layer expects them "
         "first.",
         f"{move} before this layer",
     )

@@ -34,7 +34,7 @@ def functional(outputs):
 
 OUT_OF_RANGE = (
     "The labels range from 0 to 2, so there are at least 3 classes, but the model has 2 outputs. 2 of the "
-    "8 labels in this batch are out of range (2)."
+    "8 labels in this batch are out of range (label 2)."
 )
 
 
@@ -51,7 +51,7 @@ class TestLabelBeyondOutputs:
         for finding in explained(fit(sequential(3), X, LABELS - 1)):
             assert finding.message == (
                 "The labels range from -1 to 1, but classes are counted from 0: 2 of the 8 labels in this "
-                "batch are out of range (-1)."
+                "batch are out of range (label -1)."
             )
 
     def test_in_a_step_of_the_users_own_the_line_is_that_of_the_loss(self):

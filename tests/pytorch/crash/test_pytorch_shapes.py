@@ -158,7 +158,7 @@ class TestOtherLayers:
         for finding in explained(failure(lambda: model(R(8, 28, 28, 3)))):
             assert finding.message.endswith(
                 "(Conv2d) has in_channels=3, but its input has shape (8, 28, 28, 3), with 28 along axis 1. The "
-                "input's last axis has size 3: it has channels last, but this layer expects them first."
+                "input's last axis has size 3: the channels are last, but this layer expects them first."
             )
             assert finding.fix == "x.permute(0, 3, 1, 2) before this layer"
 

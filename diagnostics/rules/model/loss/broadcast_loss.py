@@ -31,16 +31,16 @@ ONE_HOT = {
         "pass target.argmax(-1) to the loss",
     ),
 }
-OF_SEQUENCES = (  # of a loss that reads one class index per example; as the row of the message has it
-    "return_sequences=False in the last recurrent layer",
-    "keras.layers.GlobalAveragePooling1D() before the last layer",
-    "keras.layers.Flatten() before the last layer",
+OF_SEQUENCES = (  # of a loss that reads one class index per example; the row of the message says the same
+    "set return_sequences=False in the last recurrent layer",
+    "add keras.layers.GlobalAveragePooling1D() before the last layer",
+    "add keras.layers.Flatten() before the last layer",
 )
-SPARSE = (  # as the row of the message has it, which the page for pasted errors reads
-    "keras.losses.CategoricalCrossentropy, which reads one-hot targets",
-    "pass target.argmax(-1) to the loss, if it is one-hot",
-    "if the target has fewer axes: keras.layers.Flatten() before the last layer, or return_sequences=False in the "
-    "last recurrent layer",
+SPARSE = (  # the row of the message, which the page for pasted errors reads, says the same
+    "for one-hot targets, use keras.losses.CategoricalCrossentropy",
+    "pass target.argmax(-1) to the loss, if the target is one-hot",
+    "if the target has too few axes, add keras.layers.Flatten() before the last layer",
+    "if each sequence has one target, set return_sequences=False in the last recurrent layer",
 )
 
 
@@ -118,9 +118,9 @@ class BroadcastLoss(MessageRule):
             fix={
                 "torch": "pool or flatten the positions before the last layer: x.flatten(1) or x.mean(dim=1)",
                 "keras": (
-                    "keras.layers.Flatten() before the Dense layers",
-                    "return_sequences=False in the last recurrent layer",
-                    "keras.layers.GlobalAveragePooling1D()",
+                    "add keras.layers.Flatten() before the Dense layers",
+                    "set return_sequences=False in the last recurrent layer",
+                    "add keras.layers.GlobalAveragePooling1D() before the last layer",
                 ),
             },
             evidence={"prediction_shape": list(prediction), "target_shape": list(target)},
@@ -306,7 +306,7 @@ def _classes_axis(wanted: tuple[int, ...], got: tuple[int, ...]) -> tuple[str, F
             f"The loss takes the classes from axis 1 of the prediction, so it needs targets of shape {wanted}, "
             f"but got {got}: the prediction has one axis too many, such as the time steps of a sequence.",
             (
-                "output[:, -1], or output.mean(1), for outputs of shape (batch, steps, classes)",
+                "for outputs of shape (batch, steps, classes), use output[:, -1] or output.mean(1)",
                 "output.squeeze(1), if print(output.shape) shows that axis 1 has size 1",
             ),
         )

@@ -159,7 +159,9 @@ def _range(outputs: OutputFacts) -> str:
 
 
 def _possible(causes: list[str]) -> str:
-    return ", or ".join(part for part in (", ".join(causes[:-1]), causes[-1]) if part)
+    if len(causes) < 3:
+        return " or ".join(causes)
+    return f"{', '.join(causes[:-1])}, or {causes[-1]}"
 
 
 def _summed(loss: LossFacts, terms: int, chance: float) -> bool:

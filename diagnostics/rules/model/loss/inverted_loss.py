@@ -119,7 +119,7 @@ class InvertedLoss(Rule):
             return None
         moves = "makes the errors larger"
         if seen.of_masks:
-            moves = "lowers the predictions on the foreground of the masks and raises them on the background"
+            moves = "lowers the predictions in the foreground of the masks and raises them in the background"
         goes, loss = "descent", "The loss is higher for correct predictions than for wrong ones."
         if seen.maximized:
             goes, loss = "ascent", "The optimizer has maximize=True."
