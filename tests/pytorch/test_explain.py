@@ -18,7 +18,7 @@ def out_of_range():
 
 NAMED = (
     "The labels range from 0 to 2, so there are at least 3 classes, but the model has 2 outputs. 1 of the "
-    "3 labels in this batch is out of range (2)."
+    "3 labels in this batch is out of range (label 2)."
 )
 NAMED_FROM_TEXT = (
     "Label 2 is beyond the model's last class. Classes are counted from 0, so the model needs at least "

@@ -73,13 +73,13 @@ class DoubledSpecialToken(Rule):
             return None
         inside = sum(len(run) > 1 for run in runs)
         where = (
-            f"{inside} of the texts also repeat it later: each turn was tokenized separately. It is"
+            f"{inside} of the texts also repeat it later: each turn was tokenized separately. This is"
             if inside
-            else "Elsewhere this token appears only at the end of a text, so it is"
+            else "Elsewhere, this token appears only at the end of a text, so it is"
         )
         return self.found(
-            f"All {len(texts)} texts in this batch start with token {token} twice. {where} a special token "
-            "that was added by hand or by a template, and again by the tokenizer.",
+            f"All {len(texts)} texts in this batch start with two copies of token {token}. {where} a special "
+            "token, added once by hand or by a template and once by the tokenizer.",
             fix=(
                 *(("tokenizer.apply_chat_template(messages), for the whole conversation at once",) * bool(inside)),
                 "tokenizer(text, add_special_tokens=False), if the text already contains the special tokens",

@@ -60,7 +60,7 @@ class LabelsShiftedTwice(Rule):
         """Compare each label with the token after it."""
         shifts = any(name in model.name for name in SHIFTING) and not any(name in model.name for name in OTHERS)
         if model.is_own or not shifts or model.computes_loss is False:
-            raise NotApplicable("needs a causal language model of transformers that computes its own loss")
+            raise NotApplicable("needs a transformers causal language model that computes its own loss")
         tokens, labels = batch.token_ids, batch.labels
         if tokens is None or labels is None or tokens.ndim != 2 or labels.shape != tokens.shape:
             raise NotApplicable("needs a label for each token")

@@ -82,13 +82,13 @@ class PaddingInLoss(Rule):
         share = number / total
         small = share < SMALL
         one = number == 1
+        harmless = " This share does little harm, but batches of shorter texts have a larger one." if small else ""
         what = f"label {carried[0]}" if len(carried) == 1 else f"labels {carried[0]} to {carried[-1]}"
         return self.found(
-            f"{number:,} of the {total:,} labels in the loss of this batch ({share:.0%}) "
+            f"{number:,} of the {total:,} labels in this batch's loss ({share:.0%}) "
             f"{'is' if one else 'are'} at padding positions ({what}), where the attention mask is 0. The model "
             "learns these labels within a few steps, so the loss makes the model look better than it is, and "
-            "the real tokens count for "
-            f"less.{' This share does little harm, but shorter texts have a larger share.' if small else ''}",
+            f"the real tokens count for less.{harmless}",
             fix=_fixes(batch),
             evidence={
                 "labels_at_padding": number,
@@ -118,13 +118,14 @@ class PaddingInLoss(Rule):
         if not number:
             return None
         share = number / total
+        what = "is a pad token" if number == 1 else "are pad tokens"
         return self.found(
-            f"{number:,} of the {total:,} labels in the loss of this batch ({share:.0%}) are the pad token {pad} "
-            "after the end of a text. The model learns these labels within a few steps, so the loss makes the "
+            f"{number:,} of the {total:,} labels in this batch's loss ({share:.0%}) {what} (id {pad}) after the "
+            "end of a text. The model learns these labels within a few steps, so the loss makes the "
             "model look better than it is, and the real tokens count for less.",
             fix=(
                 "labels[labels == tokenizer.pad_token_id] = -100",
-                "DataCollatorForSeq2Seq(tokenizer, model=model), and do not pad the labels before collation",
+                "use DataCollatorForSeq2Seq(tokenizer, model=model), and do not pad the labels before collation",
             ),
             evidence={
                 "labels_at_padding": number,
@@ -153,6 +154,7 @@ def _fixes(batch: BatchFacts) -> dict[str, Fix]:
         "transformers": (line, f"data_collator={collator}, which pads the labels too"),
         "keras": (
             "yield (inputs, labels, sample_weight) with the padding mask as sample_weight",
-            "SparseCategoricalCrossentropy(from_logits=True, ignore_class=-100), with labels of -100 at padding",
+            "SparseCategoricalCrossentropy(from_logits=True, ignore_class=-100), with label -100 at padding "
+            "positions",
         ),
     }

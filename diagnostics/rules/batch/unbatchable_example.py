@@ -60,11 +60,12 @@ class UnbatchableExample(MessageRule):
 def _of_type(what: str) -> tuple[str, Fix]:
     if what == "NoneType":
         return (
-            "An example contains None, but a batch needs tensors, arrays or numbers: __getitem__ returned nothing "
-            "for this example, or one of its values is missing.",
+            "An example contains None, but a batch needs tensors, arrays or numbers. Either __getitem__ returned "
+            "nothing for this example, or one of its values is missing.",
             (
                 "return a value on every path of __getitem__; remove unusable rows when you build the dataset",
-                "a collate_fn that drops such examples: default_collate([x for x in batch if x is not None])",
+                "write a collate_fn that drops such examples: default_collate([x for x in batch if x is not "
+                "None])",
                 "leave out optional values instead of returning None",
             ),
         )
@@ -72,17 +73,17 @@ def _of_type(what: str) -> tuple[str, Fix]:
         return (
             f"The examples are PIL images ({what}), but a batch needs tensors.",
             (
-                "transforms.ToTensor(), as the last transform",
+                "use transforms.ToTensor() as the last transform",
                 "torch.from_numpy(numpy.asarray(image))",
             ),
         )
     return (
-        f"The examples contain a {what}, which cannot be batched: a batch needs tensors, arrays, numbers, "
+        f"The examples contain a {what} object, which cannot be batched: a batch needs tensors, arrays, numbers, "
         "strings, or tuples and dicts of them.",
         (
             "convert this value to a tensor in __getitem__",
-            "DataLoader(..., collate_fn=...), which puts such values into a list; PyTorch Geometric has its "
-            "own DataLoader",
+            "pass a collate_fn that puts such values into a list: DataLoader(..., collate_fn=...)",
+            *(("use PyTorch Geometric's own DataLoader",) if what.startswith("torch_geometric.") else ()),
         ),
     )
 
@@ -90,10 +91,11 @@ def _of_type(what: str) -> tuple[str, Fix]:
 def _of_rows(symptom: facts.UnbatchableExample) -> tuple[str, Fix]:
     expected, got = symptom.rows or (0, 0)
     return (
-        f"The columns have different lengths: {symptom.what} has {got:,} rows, but the others have {expected:,}. "
-        "A batched function in Dataset.map returned a different number of rows than the columns it keeps.",
+        f"The columns have different lengths: {symptom.what} has {got:,} rows, but the others have "
+        f"{expected:,}. A batched function in Dataset.map returned a different number of rows than it "
+        "received, and some of the old columns were kept.",
         (
             "dataset.map(function, batched=True, remove_columns=dataset.column_names)",
-            "return every column with the same number of rows: attention_mask as well as input_ids",
+            "return every column with the same number of rows (attention_mask as well as input_ids)",
         ),
     )

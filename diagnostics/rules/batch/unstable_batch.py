@@ -104,7 +104,7 @@ class UnstableBatch(Rule):
         lengths = _token_counts(reread)
         return self._finding(
             reread,
-            f"Reading the same {_rows(reread)} twice, with the same random seed, gave two different batches: "
+            f"Reading the same {_rows(reread)} twice with the same random seed gave two different batches: "
             f"{_difference(changed[0], one, other)}{lengths}.{others} {capitalized(who)} {edits}, so each epoch "
             "trains on rows already modified by the previous epoch.",
             {
@@ -130,8 +130,8 @@ class UnstableBatch(Rule):
                     f"{len(sample.batches) - count}. Normalising rows in place has this effect: each epoch "
                     "normalises rows that the previous epoch has already normalised.",
                     fix=(
-                        "x = (x - mean) / std, not x -= mean and x /= std, in __getitem__ or the transform",
-                        "copy the row before you edit it: row = self.rows[index].clone() or .copy()",
+                        "use x = (x - mean) / std, not x -= mean and x /= std, in __getitem__ and in transforms",
+                        "copy the row before you edit it: row = self.rows[index].clone(), or .copy() in NumPy",
                     ),
                     evidence={"input": name, "before": before, "after": after, "batches_before": count},
                 )
@@ -207,8 +207,8 @@ def _difference(name: str, one: Array, other: Array | None) -> str:
     seen = f"{called} differs in {len(rows):,} of {len(one):,} rows"
     if one.ndim == 1 or one.dtype.kind == "f":
         place = tuple(int(axis[0]) for axis in np.nonzero(unequal))
-        return f"{seen}; in row {rows[0]} it was {_short(one[place])}, then {_short(other[place])}"
-    return f"{seen}; in row {rows[0]} in {int(unequal[rows[0]].sum()):,} of {one[0].size:,} values"
+        return f"{seen}; a value in row {rows[0]} was {_short(one[place])}, then {_short(other[place])}"
+    return f"{seen} (in row {rows[0]}, in {int(unequal[rows[0]].sum()):,} of {one[0].size:,} values)"
 
 
 def _short(value: np.generic) -> str:

@@ -69,9 +69,9 @@ class UntrainedNewTokens(Rule):
             return None
         kinds = len(np.unique(ids[new]))
         return self.found(
-            f"This batch contains {count_of(int(new.sum()), 'new token')} ({kinds:,} distinct), whose embedding "
-            f"rows, from row {added.first:,} onwards, were added by resize_token_embeddings(). The embedding is "
-            "frozen, so these rows keep their initial values.",
+            f"This batch contains {count_of(int(new.sum()), 'new token')} ({kinds:,} distinct). "
+            f"resize_token_embeddings() added their embedding rows (row {added.first:,} onwards), but the "
+            "embedding is frozen, so these rows keep their initial values.",
             fix=(
                 "LoraConfig(..., trainable_token_indices={'embed_tokens': new_ids})",
                 "model.get_input_embeddings().weight.requires_grad_(True)",

@@ -17,7 +17,7 @@ from diagnostics.text.join import listed, not_known
 NAMES = ("labels", "label", "label_ids", "targets", "target", "y")
 
 COPIED = 0.9  # share of random tokens reproduced; a model that reads anything else cannot do it
-NOTHING_TO_COPY = "During generation there is nothing to copy."
+NOTHING_TO_COPY = "During generation, there is nothing to copy."
 COPY_FIX = {
     "torch": (
         "inputs, targets = tokens[:, :-1], tokens[:, 1:]  # predict the next token",
@@ -127,12 +127,13 @@ class LabelsInInputs(Rule):
         copied = targets.copied
         if copied is None:
             return None
-        last = " (the last one)" if copied.column == copied.columns - 1 else ""
-        where = f"value {copied.column} of the {copied.columns} checked in each row{last}"
+        where = f"Position {copied.column} (counted from 0) of the {copied.columns} checked in each row"
+        if copied.column == copied.columns - 1:
+            where = f"The last of the {copied.columns} positions checked in each row"
         seen = (
-            f"{where[:1].upper()}{where[1:]} is the target itself"
+            f"{where} holds the target itself"
             if copied.equal
-            else f"{where[:1].upper()}{where[1:]} takes one fixed value for each of the {copied.values} classes"
+            else f"{where} holds one fixed value for each of the {copied.values} classes"
         )
         return self.found(
             f"{seen}, in all {copied.rows} sampled rows. The model can read the target from its input, so its "
@@ -157,15 +158,15 @@ class LabelsInInputs(Rule):
         """Look for a model that copies its targets from an input."""
         copy = dependence.copy
         if copy is None:
-            why_not = "needs a model whose targets are one of its inputs"
+            why_not = "needs a model that also receives the targets as an input"
             raise NotApplicable(dependence.why_not.get("copy", why_not))
         if not dependence.trained or copy.share < COPIED:
             return None
         shown = "the input" if copy.input.isdigit() else f"the input {copy.input!r}"
-        source = "" if copy.source is None else " For this, the model does not use its other input."
+        source = "" if copy.source is None else " To do this, the model does not use its other input."
         return self.found(
             f"The targets are the tokens of {shown} at the same position, and the trained model copies them: "
-            f"given random tokens as input, the model returns {copy.share:.0%} of them.{source} "
+            f"given random tokens, it returns {copy.share:.0%} of them.{source} "
             + ("No token in the input is masked." if copy.masked else NOTHING_TO_COPY),
             fix=MASKED_FIX if copy.masked else COPY_FIX,
             evidence={"input": copy.input, "share": copy.share, "source": copy.source, "length": copy.length},
@@ -217,9 +218,9 @@ def _fixes(name: str, inputs: Iterable[str]) -> dict[str, Fix]:
     return {
         "torch": f'target = batch.pop("{name}"); loss = loss_fn(model(**batch), target)',
         "keras": (
-            f'dataset.to_tf_dataset(columns={columns}, label_cols=["{name}"], ...), and a loss with '
-            "from_logits=True if the model returns logits",
-            "only for the TensorFlow models of transformers 4, which compute their own loss: "
+            f'dataset.to_tf_dataset(columns={columns}, label_cols=["{name}"], ...); if the model '
+            "returns logits, also use a loss with from_logits=True",
+            "for a TensorFlow model of transformers 4, which computes its own loss, call "
             "model.compile(optimizer=...) without a loss",
         ),
     }

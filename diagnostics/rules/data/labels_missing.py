@@ -64,7 +64,7 @@ class LabelsMissing(MessageRule):
         if model.library != "transformers" or "labels" not in model.input_names:
             raise NotApplicable("needs a transformers model that takes labels")
         if not model.computes_loss:
-            raise NotApplicable("needs to know that the model computes its own loss")
+            raise NotApplicable("needs a model that is known to compute its own loss")
         # The name may be known even if the labels are not a single array (boxes of an object detector).
         if batch.labels is not None or batch.labels_name is not None or "labels" in batch.inputs:
             return None
@@ -81,11 +81,12 @@ class LabelsMissing(MessageRule):
         """Name the inputs and outputs of the model."""
         if "labels" in symptom.received:
             return None
-        given = listed(symptom.received or ["unknown inputs"])
-        returned = listed(symptom.returned or ["unknown outputs"])
+        given = f"{listed(symptom.received)}, but no labels" if symptom.received else "no labels"
+        joint = "; it" if symptom.received else " and"
+        returned = f"{listed(symptom.returned)}, but no loss" if symptom.returned else "no loss"
         return self.found(
-            f"The model got {given}, but no labels; it returned {returned}, but no loss. The model computes a "
-            "loss only if it gets labels, so there is nothing to minimise.",
+            f"The model got {given}{joint} returned {returned}. The model computes a loss only if it gets "
+            "labels, so there is nothing to minimise.",
             fix=_fix(symptom.unread),
             evidence={"received": list(symptom.received), "returned": list(symptom.returned)},
             where=crash.where,
@@ -107,6 +108,6 @@ class LabelsMissing(MessageRule):
 def _fix(unread: tuple[str, ...]) -> Fix:
     """Return the fix; `unread`: columns of the dataset, of which one may hold the labels."""
     only = unread[0] if len(unread) == 1 else "YOUR_TARGET_COLUMN"
-    among = f" ({listed(unread, 'or')}?)" if 1 < len(unread) <= COLUMNS else ""
+    among = f" (perhaps {listed(unread, 'or')})" if 1 < len(unread) <= COLUMNS else ""
     renamed = f'dataset = dataset.rename_column("{only}", "labels")'
     return f'rename the target column{among} to "labels": {renamed}', LANGUAGE

@@ -110,15 +110,16 @@ class LeakedEvaluationRows(Rule):
                 "evaluation score is higher than it would be on new data."
             )
         elif natural == covered:
+            held = splits.distinct_training_rows
+            contained, new = ("all", "no row") if held == splits.possible_rows else (f"{held:,}", "few rows")
             why = (
-                f"The values of these inputs allow only {splits.possible_rows:,} distinct rows, and the "
-                f"training set contains {splits.distinct_training_rows:,} of them, so few rows can be new "
-                "to the model."
+                f"The values of these inputs allow only {splits.possible_rows:,} distinct rows, and the training "
+                f"set contains {contained} of them, so {new} can be new to the model."
             )
         else:
             why = (
-                "Duplicates are about as frequent within the training set, so these may be natural duplicates, "
-                "or rows were copied before the split."
+                "Duplicates are about as frequent within the training set, so these may be natural duplicates "
+                "or rows copied before the split."
             )
         partial = splits.training_size is None or splits.training_rows < splits.training_size
         which = f"all {compared:,}" if shared == compared else f"{shared:,} of the {compared:,}"
@@ -150,7 +151,7 @@ class LeakedEvaluationRows(Rule):
         share = splits.overlapping / splits.evaluation_rows
         return self.found(
             f"{splits.overlapping:,} of the {splits.evaluation_rows:,} evaluation rows compared ({share:.0%}) "
-            "are windows of a series that overlap with windows in the training set: they contain the same "
+            "are windows of a series that overlap windows in the training set: they contain the same "
             "values, shifted by a few steps. The model is trained on these values and on the values that "
             "follow them, so the evaluation score is higher than it would be on new data.",
             fix=(
@@ -174,20 +175,20 @@ class LeakedEvaluationRows(Rule):
         read = f"`{instead}`, which the model is trained on"
         seen, fix = {
             "made": (
-                f"`{reader}` is built from {read}, and `{unread}` is held out and never used",
+                f"`{reader}` is built from {read}, while `{unread}` is held out but never used",
                 f"{reader} = DataLoader({unread}, ...)",
             ),
             "computed": (
-                f"`{reader}` is computed from {read}, and `{unread}` is never used",
+                f"`{reader}` is computed from {read}, while `{unread}` is never used",
                 f"evaluate on {unread}, not on {instead}",
             ),
             "iterated": (
                 f"{reader}() iterates over {read}, and never uses the `{unread}` passed to it",
-                f"for batch in {unread}:",
+                f"iterate over the held-out data: for batch in {unread}:",
             ),
         }[how]
         return self.found(
-            f"{seen}: all evaluation rows are also in the training set.",
+            f"{seen}. So all evaluation rows are also in the training set.",
             fix=fix,
             evidence={"loader": reader, "read": instead, "unread": unread},
             where=first.where,
@@ -223,14 +224,14 @@ class LeakedEvaluationRows(Rule):
     def from_folds(self, held: HeldOutBefore) -> Finding:
         """Report folds whose rows were in an earlier training of the same model."""
         return self.found(
-            f"The {held.rows:,} rows of an evaluation are held out of the latest training of this model, but "
-            f"{held.seen:,} of them were used in one of the {held.trainings - 1} earlier training runs, "
-            f"whose weights the model kept. This happened after {held.evaluations} training runs: the "
-            "folds of a cross-validation seem to train the same model, so each fold is tested on rows that "
-            "the model has learned.",
+            f"The {held.rows:,} rows of an evaluation were held out of this model's latest training run, but "
+            f"{held.seen:,} of them were used in an earlier one ({held.trainings} training runs in all), and "
+            f"the model kept its weights. This happened after {held.evaluations} training runs: the folds of a "
+            "cross-validation seem to train the same model, so each fold is tested on rows that the model "
+            "was trained on.",
             fix=(
                 "call model = build_model() in each fold, and recompile the model before fitting it",
-                "call first = model.get_weights() before the folds, and model.set_weights(first) and "
+                "save first = model.get_weights() before the folds; then call model.set_weights(first) and "
                 "model.compile(...) in each fold",
             ),
             evidence={

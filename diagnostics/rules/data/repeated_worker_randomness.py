@@ -80,16 +80,17 @@ class RepeatedWorkerRandomness(Rule):
         again = "" if workers.persistent else " Each epoch starts new workers with the same copies."
         if workers.workers == 1:
             drawn = (
-                "the worker draws from a copy of it that is recreated for each epoch, so all epochs draw the same"
+                "The worker draws from a copy of this generator that is recreated for each epoch, so all epochs "
+                "draw the same"
             )
             again = ""
         else:
             drawn = (
-                f"each of the {workers.workers} workers has a copy of it in the same state, so all workers draw "
-                "the same"
+                f"Each of the {workers.workers} workers has a copy of this generator in the same state, so all "
+                "workers draw the same"
             )
         return self.found(
-            f"{held.drawn_in} draws from {_called(held)}, one {held.kind} for all rows, and {drawn} "
+            f"{held.drawn_in} draws from {_called(held)}, a single {held.kind} for all rows. {drawn} "
             f"random numbers.{again} So the random augmentations repeat.",
             evidence={
                 "workers": workers.workers,
@@ -101,14 +102,14 @@ class RepeatedWorkerRandomness(Rule):
 
     def _seeded_alike(self, workers: WorkerFacts) -> Finding:
         alike = (
-            "the worker draws the same random numbers in each epoch"
+            "it produces the same random numbers in each epoch"
             if workers.workers == 1
             else f"all {workers.workers} workers draw the same random numbers"
         )
         again = "" if workers.persistent or workers.workers == 1 else ", and start over in each epoch"
         return self.found(
-            f"`worker_init_fn` seeds {workers.same_seed} with a value that depends neither on the worker nor on "
-            f"the epoch, and the dataset draws from that generator: {alike}{again}. So the random augmentations "
+            f"`worker_init_fn` seeds `{workers.same_seed}` with a value that depends neither on the worker nor on "
+            f"the epoch. The dataset draws from that generator, so {alike}{again}. So the random augmentations "
             "repeat.",
             fix=(
                 "remove worker_init_fn: PyTorch then seeds torch, random and numpy.random differently in each "
@@ -133,12 +134,12 @@ class RepeatedWorkerRandomness(Rule):
         return self.found(
             f"{first.where.function} seeds {generator} with {seed} for every row, and then calls {draw}, which "
             "returns the same values for every row in every epoch. So all rows get the same noise. In the main "
-            "process, everything else that draws from this generator, including shuffling and dropout, restarts "
-            "with each row.",
+            "process, everything else that draws from this generator, such as shuffling and dropout, is also "
+            "reset with each row.",
             fix=(
                 "seed once, before the dataset is created",
-                "a generator for each row: torch.Generator().manual_seed(index), or "
-                "np.random.default_rng((seed, epoch, index))",
+                "create a generator for each row: torch.Generator().manual_seed(index)",
+                "np.random.default_rng((seed, epoch, index)), with NumPy",
             ),
             evidence={"generator": generator, "seed": seed, "draw": draw},
             where=first.where,

@@ -90,7 +90,7 @@ class SingleClassLabels(MessageRule):
             return None
         complete = dataset.size is not None and labels.size >= dataset.size
         if dataset.weighted_sampling is not False and not complete:
-            raise NotApplicable("needs all labels if a sampler may draw rare rows more often")
+            raise NotApplicable("needs all labels, because a sampler may draw rare rows more often")
         label = f"label {int(labels[0])}{_called(labels, dataset.label_names)}"
         return self.found(
             f"{_rows(labels, dataset, complete)} {label}, but the model has {outputs.num_classes} classes. With "
@@ -167,10 +167,10 @@ class SingleClassLabels(MessageRule):
         return self.found(
             f"All targets of the {targets.examples:,} examples in {len(targets.steps)} sampled steps are "
             f"{value:.4g}. With only one target value, the model can learn only a constant prediction, and its "
-            "loss falls to almost 0. Usually, values between 0 and 1 were cast to integers, or the wrong column "
-            "is used as the target.",
+            "loss falls to almost 0. The usual cause is that values between 0 and 1 were cast to integers, or "
+            "that the wrong column is used as the target.",
             fix=(
-                "targets.float()  # from the start, not .long() or .int(), which truncate the fractions",
+                "targets.float()  # from the start, not .long() or .int(), which drop the fractional part",
                 "print ten targets as the loss receives them",
             ),
             evidence={"target": value, "examples": targets.examples},
@@ -193,8 +193,8 @@ class SingleClassLabels(MessageRule):
             f"weight 0, so only class {label} contributes to the loss. With only one class, the model can learn "
             "only a constant prediction, and its loss falls to 0.",
             fix=(
-                "weights = np.ones(len(y)), then a larger weight for the rare class",
-                f"class_weight={{{label}: ..., {sorted(dropped)[0]}: 1.0}}: give no class a weight of 0",
+                "start with weights = np.ones(len(y)), then increase the weights of the rare class",
+                f"give no class a weight of 0: class_weight={{{label}: ..., {sorted(dropped)[0]}: 1.0}}",
             ),
             evidence={"label": label, "rows": weights.rows, "without_weight": weights.zero_rows},
             severity="warning",
@@ -213,10 +213,10 @@ class SingleClassLabels(MessageRule):
         others = targets[targets != 0]
         if others.size > 1 or (others != 1).any():
             return None
-        seen = "All" if not others.size else "All but one"
+        seen = "All" if not others.size else "All but one of the"
         return self.found(
-            f"{seen} of the {targets.size} targets that were read are the integer 0. Casting to integers "
-            "truncates the fractions, so values between 0 and 1, such as those from a scaler, all become 0. The "
+            f"{seen} {targets.size} targets that were read are the integer 0. Casting to integers "
+            "drops the fractional part, so values between 0 and 1, such as those from a scaler, all become 0. The "
             "model learns to predict 0, and its loss falls to almost 0.",
             fix=(
                 "y = y.astype('float32')  # not int",
@@ -244,7 +244,7 @@ class SingleClassLabels(MessageRule):
             "learns to predict 0 everywhere, and its loss falls to almost 0.",
             fix=(
                 f"use targets of 0 and 1: the current targets look as if they had been divided by {1 / high:.0f}",
-                "scale the inputs only, not the labels or masks",
+                "scale only the inputs, not the labels or masks",
             ),
             evidence={"targets": [0.0, high], "share_of_the_higher": round(float((labels > 0).mean()), 4)},
             severity="warning",
@@ -255,7 +255,7 @@ def _rows(labels: Array, dataset: DatasetFacts, complete: bool) -> str:
     if complete:
         return f"All {labels.size} rows of the dataset have"
     if not dataset.spread_out:
-        return f"The first {labels.size} rows (all that were read) have"
+        return f"The first {labels.size} rows (no others were read) all have"
     size = "" if dataset.size is None else f" ({dataset.size} rows)"
     return f"All {labels.size} rows sampled from the whole dataset{size} have"
 

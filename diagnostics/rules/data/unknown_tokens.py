@@ -17,14 +17,14 @@ QUOTED = 16  # tokens of the row that is shown
 
 FIX = {
     "torch": (
-        "prepare the texts as you did for the vocabulary: with the same lower-casing, splitting and normalisation",
+        "prepare the texts as for the vocabulary, with the same lower-casing, splitting and normalisation",
         "load the tokenizer from the model's own checkpoint: AutoTokenizer.from_pretrained(name)",
         "build the vocabulary from the training texts, or load the right vocabulary file",
         "print(tokenizer.decode(batch[0]))  # is anything left of the text?",
     ),
     "keras": (
         "vectorize.adapt(train_texts)  # the same texts, standardize= and split= as in training",
-        "for a vocabulary from a file: use the same standardize= as when the file was created",
+        "for a vocabulary from a file, use the same standardize= as when the file was created",
         "print(vectorize(texts[:2]))  # 1 is the unknown token",
     ),
 }
@@ -91,7 +91,8 @@ class UnknownTokens(Rule):
             raise NotApplicable("needs token ids in the batch")
         if vocabulary.size is not None and (ids.shape[1] == vocabulary.size or ids.max() >= 2 * vocabulary.size):
             raise NotApplicable(
-                "needs ids from the vocabulary that was found; these are counts, or ids from another vocabulary"
+                "needs ids from the vocabulary that was found, but these are counts, or ids from another "
+                "vocabulary"
             )
         real = _real(ids, batch.attention_mask, vocabulary)
         tokens = int(real.sum())

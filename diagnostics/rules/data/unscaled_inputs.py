@@ -134,7 +134,8 @@ class UnscaledInputs(Rule):
                 "keras": (
                     "pass pixels from 0 to 255 to the model: do not divide by 255 in the pipeline or the "
                     "generator",
-                    "remove the rescaling layer; for a keras.applications base, set include_preprocessing=False",
+                    "remove the rescaling layer",
+                    "for a keras.applications base, set include_preprocessing=False",
                 )
             },
             evidence={"layer": scaled.layer, "scale": scaled.scale, "low": scaled.low, "high": scaled.high},
@@ -148,7 +149,10 @@ class UnscaledInputs(Rule):
             f"{adapted.mean:.4g} and divides by {adapted.deviation:.3g}, but the values in a batch are "
             f"{adapted.input_mean:.4g} ± {adapted.input_deviation:.3g}. The layer's output has a standard "
             f"deviation of {adapted.spread:.2g} instead of 1.",
-            fix={"keras": f"{adapted.layer}.adapt(x_train)  # as the model receives it: scale the data only once"},
+            fix={
+                "keras": f"{adapted.layer}.adapt(x_train)  # x_train as the model receives it; scale the data "
+                "only once"
+            },
             evidence={
                 "layer": adapted.layer,
                 "mean": adapted.mean,

@@ -79,9 +79,9 @@ class DeviceMismatch(MessageRule):
                 "the weights are on different devices: the state was created or loaded before the model was "
                 "moved.",
                 fix=(
-                    "model.to(device) first, then the optimizer, then optimizer.load_state_dict(state)",
-                    "for state in optimizer.state.values(): state.update({key: value.to(device) for key, value "
-                    "in state.items() if torch.is_tensor(value)}), after loading the optimizer state",
+                    "call model.to(device), then create the optimizer, then call optimizer.load_state_dict(state)",
+                    "after loading the optimizer state: for state in optimizer.state.values(): state.update({key: "
+                    "value.to(device) for key, value in state.items() if torch.is_tensor(value)})",
                 ),
                 evidence={"devices": list(devices), "tensors": dict(symptom.tensors)},
                 where=crash.where,
@@ -91,7 +91,8 @@ class DeviceMismatch(MessageRule):
                 "A tensor on the CPU is indexed by a tensor on a GPU: in x[i], x was left on the CPU. Either x "
                 "is a table that does not move with the model, or it is a mask created without device=.",
                 fix=(
-                    "x.to(i.device)[i], or x[i.cpu()] if the result is needed on the CPU",
+                    "x.to(i.device)[i]",
+                    "x[i.cpu()], if the result is needed on the CPU",
                     'self.register_buffer("table", table) in __init__, if the table belongs to a module: '
                     "model.to(device) then moves it too",
                 ),
@@ -107,8 +108,8 @@ class DeviceMismatch(MessageRule):
                     "use device=x.device for tensors created in forward() or in the loss, and register_buffer "
                     "for lookup tables",
                     "call torch.cuda.set_device(local_rank) first, if each GPU has its own process",
-                    "set CUDA_VISIBLE_DEVICES=0, if the code was written for one GPU, or device_map={'': 0}, "
-                    "if device_map='auto' spreads the model over several GPUs",
+                    "set CUDA_VISIBLE_DEVICES=0, if the code was written for one GPU",
+                    "set device_map={'': 0}, if device_map='auto' spreads the model over several GPUs",
                 ),
                 evidence={"devices": list(devices), "tensors": {}},
                 where=crash.where,
@@ -130,8 +131,8 @@ class DeviceMismatch(MessageRule):
         left = name in ("mat2", "weight", "bias") if device == "cpu" else name in ("mat1", "input", "index")
         called = f"its argument {name}, {what}," if what else f"its argument {name}"
         return self.found(
-            f"An operation got tensors on {listed(symptom.devices)}: {called} is on {device}, and the others "
-            f"are on {others}. An operation runs on one device and cannot read the memory of another "
+            f"An operation got tensors on {listed(symptom.devices)}: {called} is on {device}, and the other "
+            f"arguments are on {others}. An operation runs on one device and cannot read the memory of another "
             "device.",
             fix=(MODEL, *FIX) if left else FIX,
             evidence={"devices": list(symptom.devices), "tensors": {name: device}},
@@ -141,8 +142,8 @@ class DeviceMismatch(MessageRule):
     def _to_numpy(self, crash: CrashFacts, symptom: DevicesDiffer) -> Finding:
         on = next((device for device in symptom.devices if device != "cpu"), "a GPU")
         return self.found(
-            f"NumPy got a tensor on {on}, but can only read CPU memory. Functions of NumPy, scikit-learn and "
-            "matplotlib convert their arguments to arrays, even lists of tensors.",
+            f"NumPy got a tensor on {on}, but can only read CPU memory. NumPy, scikit-learn and matplotlib "
+            "functions convert their arguments to arrays, even lists of tensors.",
             fix=(
                 "values = tensor.detach().cpu().numpy()",
                 "loss.item(), for a single number",

@@ -98,11 +98,11 @@ def _lacking(symptom: VersionsDiffer) -> tuple[str, Fix]:
     top = owner.split(".")[0]
     if symptom.kind == "interface":
         return (
-            f"Lightning does not accept {name} as a PyTorch scheduler: the base class was renamed in PyTorch "
-            "2.0, which this Lightning does not support yet.",
+            f"Lightning does not accept {name} as a PyTorch scheduler: PyTorch 2.0 renamed the base class, "
+            "and this Lightning version does not support PyTorch 2.0 yet.",
             (
                 "pip install -U lightning pytorch-lightning",
-                "pip install 'torch<2', if the code needs this Lightning",
+                "pip install 'torch<2', if the code needs this Lightning version",
             ),
         )
     if top == "numpy" and name in NUMPY_1_24 and symptom.kind == "attribute":
@@ -110,10 +110,9 @@ def _lacking(symptom: VersionsDiffer) -> tuple[str, Fix]:
         return (
             f"NumPy 1.24 removed numpy.{name}, an alias of Python's {NUMPY_1_24[name]}.{by}",
             (
-                f"{NUMPY_1_24[name]} instead of np.{name}, or a size: np.{name}64"
-                if name in ("int", "float")
-                else f"{NUMPY_1_24[name]} instead of np.{name}",
-                "if the failing line is in a package: update the package",
+                f"use {NUMPY_1_24[name]} instead of np.{name}",
+                *((f"use np.{name}64, if the number of bits matters",) if name in ("int", "float") else ()),
+                "if the failing line is in a package, update the package",
                 'pip install "numpy<1.24", for old code that cannot be changed',
             ),
         )
@@ -125,7 +124,7 @@ def _lacking(symptom: VersionsDiffer) -> tuple[str, Fix]:
     show = f"python -m pip show {PIP_NAMES.get(top, top)}" if top.islower() else "python -m pip list"
     if caller and caller != top:
         return (
-            f"In the installed versions {lacks}, but {caller} uses it: two installed packages are incompatible. "
+            f"In the installed versions, {lacks}, but {caller} uses it: two installed packages are incompatible. "
             "The training code is not at fault.",
             (
                 f"update both: python -m pip install -U {PIP_NAMES.get(caller, caller)}"
@@ -134,7 +133,7 @@ def _lacking(symptom: VersionsDiffer) -> tuple[str, Fix]:
             ),
         )
     return (
-        f"In the installed version {lacks}: it was removed, renamed or moved, or does not exist yet. The code "
+        f"In the installed version, {lacks}: it was removed, renamed or moved, or does not exist yet. The code "
         "was written for another version, or the name is misspelt.",
         (
             f"{show}, and install the version that the code's README or requirements name",

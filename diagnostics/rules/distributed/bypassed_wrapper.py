@@ -67,15 +67,15 @@ class BypassedWrapper(Rule):
         }
         if not wrapper.wrapped and min(wrapper.bare, wrapper.steps) >= FEWEST_PASSES:
             if wrapper.collectives is None or wrapper.collectives >= wrapper.steps:
-                raise NotApplicable("the script runs collectives, so it may average the gradients itself")
+                raise NotApplicable("the script calls collectives, so it may average the gradients itself")
             return self.found(
                 f"{wrapper.model} is wrapped in DistributedDataParallel for {wrapper.world} ranks, but none of "
                 f"its {count_of(wrapper.bare, 'forward pass', 'forward passes')} with gradients went through the "
                 "wrapper: the gradients are not averaged, and each rank trains its own model.",
                 fix=(
-                    "call the wrapper: model = DistributedDataParallel(model), and model(inputs) from then on",
-                    "let forward() call the other methods, selected by an argument, and use model.module only "
-                    "for saving and evaluation",
+                    "call the wrapper: model = DistributedDataParallel(model), then output = model(inputs)",
+                    "give forward() an argument that selects the method to run, and use model.module only for "
+                    "saving and evaluation",
                 ),
                 evidence=evidence,
                 where=wrapper.where,
@@ -83,8 +83,8 @@ class BypassedWrapper(Rule):
         if wrapper.added:
             return self.found(
                 f"{listed(wrapper.added, most=MAX_NAMED)} of {wrapper.model} were added after the model was "
-                "wrapped in DistributedDataParallel, which averages only the gradients of the parameters "
-                "that existed at that time: the new parameters drift apart across the ranks.",
+                "wrapped in DistributedDataParallel. The wrapper averages only the gradients of parameters "
+                "that existed when it was created, so the new parameters drift apart across the ranks.",
                 fix=(
                     "change the model first, then wrap it, then create the optimizer",
                     "wrap the model again after the change: DistributedDataParallel(model.module)",

@@ -64,11 +64,11 @@ class LocalBatchNorm(Rule):
             f"rows of all {wrapper.world} ranks.",
             fix=(
                 (
-                    "nn.SyncBatchNorm.convert_sync_batchnorm(model) before wrapping: this adds one all-gather "
-                    "per layer and pass"
+                    "call nn.SyncBatchNorm.convert_sync_batchnorm(model) before wrapping the model; this adds one "
+                    "all-gather per layer and pass"
                 ),
-                "use nn.GroupNorm, which does not depend on other rows, or keep a pretrained batch norm in "
-                "eval mode",
+                "use nn.GroupNorm, which does not depend on other rows",
+                "keep batch norm in eval mode, if the model is pretrained",
             ),
             evidence={"layers": list(wrapper.local_norms), "rows": wrapper.rows, "world": wrapper.world},
         )

@@ -66,12 +66,12 @@ class MismatchedCollective(MessageRule):
         named = [rank for group in groups if group is not most for rank in group]
         return self.found(
             f"No rank has made progress for {duration(min(rank.idle for rank in stall.ranks))}. "
-            f"{capitalized(who(most))} {_wait(len(most))} in {call(first)}, and {who(others[0])} in "
-            f"{call(second)}: neither call can finish before all ranks join.",
+            f"{capitalized(who(most))} {_wait(len(most))} in {call(first)}, while {who(others[0])} "
+            f"{_wait(len(others[0]))} in {call(second)}. Neither call can finish until every rank joins it.",
             fix=(
                 "run the same collectives in the same order on every rank: look for a branch between the two "
                 "lines that depends on the rank, the data or the loss",
-                "make the decision on one rank, and broadcast it",
+                "if a branch depends on data, decide on one rank and broadcast the decision",
                 "give every rank the same number of batches: drop_last=True, a DistributedSampler, or "
                 "model.join()",
             ),

@@ -79,8 +79,8 @@ class RanksShuffleApart(Rule):
             "held out for evaluation on one rank are training rows on another.",
             fix=(
                 (
-                    "random_split(dataset, lengths, generator=torch.Generator().manual_seed(42)), the same on all "
-                    "ranks"
+                    "split with the same seed on all ranks: random_split(dataset, lengths, "
+                    "generator=torch.Generator().manual_seed(42))"
                 ),
                 "split on one rank, write the indices to a file, and read that file on all ranks",
             ),
@@ -97,8 +97,9 @@ class RanksShuffleApart(Rule):
             f"The ranks' DistributedSamplers shuffle differently: (seed, epoch) is {told}. So the ranks' shares "
             "overlap: some rows are drawn several times in an epoch, others not at all.",
             fix=(
-                "DistributedSampler(dataset, seed=SEED) and set_epoch(epoch) with the same values on every rank",
-                "different seeds for augmentation only: torch.manual_seed(SEED + rank)",
+                "use DistributedSampler(dataset, seed=SEED) and set_epoch(epoch) with the same values on "
+                "every rank",
+                "use different seeds only for augmentation: torch.manual_seed(SEED + rank)",
             ),
             evidence={
                 "orders": {str(rank): list(order) for rank, order in _known(orders).items()},

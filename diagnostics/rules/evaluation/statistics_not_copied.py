@@ -65,13 +65,13 @@ class StatisticsNotCopied(Rule):
         one = len(layers) == 1
         return self.found(
             f"The evaluated {ledger.name} has weights that were averaged or copied from the trained model, but "
-            f"not its running statistics: {count_of(len(layers), 'batch norm layer')} "
+            f"it lacks that model's running statistics. {count_of(len(layers), 'batch norm layer')} "
             f"({layers_named(layers, most=SHOWN)}) still {'has' if one else 'have'} mean 0 and variance 1, "
-            f"while the trained model's have been updated with {ledger.batches:,} batches. `parameters()` does "
-            "not include running statistics.",
+            f"although the trained model has updated its statistics with {ledger.batches:,} batches. "
+            "`parameters()` does not include running statistics.",
             fix=(
                 "for average, buffer in zip(ema.buffers(), model.buffers()): average.copy_(buffer)",
-                "torch.optim.swa_utils.AveragedModel(model), which copies the buffers too",
+                "use torch.optim.swa_utils.AveragedModel(model), which copies the buffers too",
             ),
             evidence={"model": ledger.name, "layers": list(layers), "batches": ledger.batches},
         )

@@ -73,12 +73,11 @@ class WeightsKeptByReference(Rule):
         first = wrong[0]
         between = first.used_after - first.taken_after
         since = (
-            f"the {count_of(between, 'step')} since then have also changed these weights. {_effect(first)}"
+            f"so the {count_of(between, 'step')} since then changed them too. {_effect(first)}"
             if between
             else (
-                f"weights of {first.times_taken} different steps were kept, and all share the same memory. The "
-                "load "
-                "changed nothing; in this run the latest weights happen to be the right ones."
+                f"so the weights kept at {first.times_taken} different steps are all the same. The load changed "
+                "nothing; in this run, the latest weights happen to be the right ones."
             )
         )
         evidence = {
@@ -88,9 +87,12 @@ class WeightsKeptByReference(Rule):
             "loads": restores.num_stale,
         }
         return self.found(
-            f"`load_state_dict` got weights that `state_dict()` had returned {_after(first.taken_after)}, but "
-            f"these share the model's own memory and are not a copy: {since}",
-            fix=("copy.deepcopy(model.state_dict())", "torch.save(model.state_dict(), path), and load that file"),
+            f"`load_state_dict` got weights that `state_dict()` had returned {_after(first.taken_after)}. They "
+            f"share the model's memory and are not a copy, {since}",
+            fix=(
+                "copy.deepcopy(model.state_dict())",
+                "call torch.save(model.state_dict(), path), and load that file",
+            ),
             evidence=evidence,
             where=first.where,
             step=max(0, first.used_after - 1),
@@ -119,10 +121,11 @@ class WeightsKeptByReference(Rule):
         kept, model = first.names
         return self.found(
             f"`{kept}` is stored in the loop without a copy: it is `{model}` itself, which continues to train. "
-            "After the loop it has the weights of the last step, not the best ones.",
+            "After the loop, it has the weights of the last step, not the best ones.",
             fix=(
                 f"{kept} = copy.deepcopy({model})",
-                f'torch.save({model}.state_dict(), "{kept.rpartition(".")[2]}.pt"), and load that file after the '
+                f'call torch.save({model}.state_dict(), "{kept.rpartition(".")[2]}.pt"), and load that file '
+                "after the "
                 "loop",
             ),
             evidence={"kept": kept, "model": model},

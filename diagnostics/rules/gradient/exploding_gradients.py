@@ -149,4 +149,4 @@ def _largest(gradients: GradientHistory, place: int) -> str:
     layers = gradients.layer_norms[place]
     if len(gradients.layers) < 2 or not np.isfinite(layers).all():
         return ""
-    return f" The norm is largest in '{gradients.layers[int(layers.argmax())]}'."
+    return f" The gradient is largest in '{gradients.layers[int(layers.argmax())]}'."

@@ -39,14 +39,14 @@ FIXED: dict[str, tuple[str, Fix]] = {
     ),
     "not detached": (
         "A tensor that requires gradients was converted to NumPy, which cannot track them.",
-        ("values = tensor.detach().cpu().numpy()", "with torch.no_grad(): ... around the evaluation"),
+        ("values = tensor.detach().cpu().numpy()", "with torch.no_grad(): ...  # around the evaluation code"),
     ),
     "not a leaf": (
         "The optimizer was given a tensor that was computed from other tensors, so this tensor gets no gradient "
         "of its own.",
         (
-            "create the tensor directly: torch.randn(3, device=device, requires_grad=True), not .to(device) "
-            "afterwards",
+            "create the tensor on its device: torch.randn(3, device=device, requires_grad=True), without "
+            ".to(device) afterwards",
             "give the optimizer model.parameters()",
         ),
     ),
@@ -115,14 +115,14 @@ def _overwritten(symptom: GraphMisused, live: bool) -> tuple[str, Fix]:
     if symptom.is_weight:
         return (
             f"A weight{shape} was modified between the forward and the backward pass, most likely by "
-            "optimizer.step(). The gradient would be wrong, because it belongs to the old weight.",
+            "optimizer.step(). The gradient would be wrong, because the forward pass used the old weight.",
             (
                 "call backward() on every loss before the first optimizer.step()",
                 "run the forward pass again after optimizer.step(), as for the generator of a GAN",
             ),
         )
     made = "" if symptom.operation is None else f", the output of {symptom.operation},"
-    unknown = f" {not_known('the operation that made it', live)}" if symptom.operation is None else ""
+    unknown = f" {not_known('the operation that created the tensor', live)}" if symptom.operation is None else ""
     steps = (
         ("call backward() on every loss before the first optimizer.step(), which changes weights in place",)
         if symptom.operation is None
@@ -132,9 +132,10 @@ def _overwritten(symptom: GraphMisused, live: bool) -> tuple[str, Fix]:
         f"A tensor{shape}{made} was modified in place after the forward pass had saved it for the backward "
         f"pass.{unknown}",
         (
-            "y = y + 1 instead of y += 1, and nn.ReLU() instead of nn.ReLU(inplace=True)",
+            "use y = y + 1 instead of y += 1, and nn.ReLU() instead of nn.ReLU(inplace=True)",
             "x = x.clone() before x[i] = ...",
             *steps,
-            "use torch.autograd.set_detect_anomaly(True), which shows the line of the forward pass",
+            "call torch.autograd.set_detect_anomaly(True), which shows the forward-pass line that saved the "
+            "tensor",
         ),
     )

@@ -19,8 +19,9 @@ RECONNECT = (
 )
 UNFREEZE = "for p in model.parameters(): p.requires_grad_(True)  # or only for the layers you want to train"
 UNFREEZE_ADAPTERS = (
-    "make the adapters trainable: get_peft_model(model, config), with a new head in modules_to_save; the base "
-    "model stays frozen, and model.print_trainable_parameters() shows which parameters are trained",
+    "make the adapters trainable: get_peft_model(model, config), with a new head listed in modules_to_save; the "
+    "base model stays frozen",
+    "check which parameters are trained: model.print_trainable_parameters()",
     "continue with saved adapters: PeftModel.from_pretrained(model, path, is_trainable=True)",
 )
 RECONNECT_ADAPTERS = (
@@ -36,7 +37,7 @@ UNFREEZE_KERAS = "model.trainable = True  # or only the layers you want to train
 STEPS = 3  # in a watched run
 NEARLY_ALL = 0.9  # of its steps have no gradient: the last batch of each epoch may still have one
 WEIGHED = 8  # batches with sample weights; fewer may all be unusual ones
-ORDER = "optimizer.zero_grad(), then loss.backward(), then optimizer.step(), in this order"
+ORDER = "call optimizer.zero_grad(), loss.backward() and optimizer.step(), in this order"
 REQUIRE = "keep requires_grad=True on the parameters you want to train"
 
 
@@ -140,7 +141,7 @@ class NoGradient(MessageRule):
             return None
         which = "all" if weights.blank == weights.batches else f"{weights.blank:,} of the"
         return self.found(
-            f"In {which} {weights.batches:,} batches checked, every sample weight is 0 (in all, "
+            f"In {which} {weights.batches:,} batches checked, every sample weight is 0 (overall, "
             f"{weights.zero_rows:,} of {weights.rows:,} examples have weight 0). The losses of these examples "
             "are multiplied by 0, so both the loss and the gradient are 0 whatever the model predicts.",
             fix=(

@@ -69,12 +69,12 @@ class UndetachedTarget(Rule):
             return None
         which = "the highest prediction" if best else "a prediction"
         return self.found(
-            f"The target of the squared error is a reward plus {which} for the next state, and gradients flow "
-            f"through the target into the same {weights} parameters that produce the predictions, so each step "
-            "also moves the target towards the prediction. Is the target network the trained network under "
-            "another name?",
+            f"The target of the squared error is a reward plus {which} for the next state. Gradients flow "
+            f"through this target into the same {weights} parameters that produce the predictions, so each step "
+            "also moves the target towards the prediction. Is the target network only another name for the "
+            "trained network?",
             fix=(
-                "target_net = copy.deepcopy(policy_net)  # then load_state_dict every few steps",
+                "target_net = copy.deepcopy(policy_net)  # then call load_state_dict() every few steps",
                 "with torch.no_grad(): target = reward + gamma * target_net(next_state).max(1)[0]",
             ),
             evidence={"best": best, "weights": weights},

@@ -86,9 +86,9 @@ class GrowingMemory(Rule):
         enough = memory.tried is not None and symptom.size >= memory.tried
         would_do = " If this memory had been freed, the allocation would have succeeded." if enough else ""
         return self.found(
-            f"{symptom.name} holds {symptom.count} tensors, each with the graph of its own batch, and each "
-            f"graph keeps the activations of its batch in memory: {in_bytes(symptom.each)} each, about "
-            f"{in_bytes(symptom.size)} in all, and growing with every step.{would_do}",
+            f"`{symptom.name}` holds {symptom.count} tensors, each attached to the graph of its own batch. Each "
+            f"graph keeps the activations of its batch in memory: {in_bytes(symptom.each)} per graph, about "
+            f"{in_bytes(symptom.size)} in all, and more with every step.{would_do}",
             fix=(
                 "loss.item(), or output.detach()  # store numbers, not tensors with graphs",
                 "with torch.no_grad(): ...  # if this is an evaluation loop",
@@ -112,8 +112,9 @@ class GrowingMemory(Rule):
         if symptom.by_history:
             what = "History objects, each with the model of an earlier training run"
         return self.found(
-            f"{symptom.name} holds {symptom.count} {what}: {in_bytes(symptom.each)} of weights and optimizer "
-            f"state each, {in_bytes(symptom.size)} in all, and growing with every training run.{would_do}",
+            f"`{symptom.name}` holds {symptom.count} {what}. The weights and the optimizer state of each "
+            f"model take {in_bytes(symptom.each)} ({in_bytes(symptom.size)} in all), and every training run "
+            f"adds another model.{would_do}",
             fix=(
                 "keep only model.fit(...).history, a dict of numbers (the History object references its model)"
                 if symptom.by_history
@@ -145,14 +146,15 @@ class GrowingMemory(Rule):
         grown = ""
         if memory is not None and memory.in_use[-1] > memory.in_use[0]:
             grown = (
-                f" Memory use of the {memory.holder} went from {in_bytes(int(memory.in_use[0]))} to "
+                f" Memory use of the {memory.holder} rose from {in_bytes(int(memory.in_use[0]))} to "
                 f"{in_bytes(int(memory.in_use[-1]))}."
             )
         first = int(graphs.steps[alive][0])
+        count = f"all {old.sum()}" if alive.sum() == old.sum() else f"{alive.sum()} of the {old.sum()}"
         return self.found(
-            f"The graphs of {alive.sum()} of the {old.sum()} sampled steps are still in memory long after the "
-            f"optimizer step, the oldest from step {first:,}: the script keeps a tensor from each step, "
-            f"together with its graph.{grown}",
+            f"The graphs of {count} sampled steps are still in memory long after the optimizer step; the oldest "
+            f"is from step {first:,}. The script keeps a tensor from each step, together with its "
+            f"graph.{grown}",
             fix=(
                 "losses.append(loss.item()), or output.detach()  # store numbers, not tensors with graphs",
                 "with torch.no_grad(): ...  # if this is an evaluation loop",
@@ -182,7 +184,7 @@ class GrowingMemory(Rule):
             fix=(
                 "find lists, dicts and attributes that grow with every step, and store only numbers or "
                 "tensor.detach().cpu() in them",
-                "ignore this if it is a data cache that fits in memory",
+                "ignore this if the growth comes from a data cache that fits in memory",
             ),
             evidence={
                 "memory_of": memory.holder,

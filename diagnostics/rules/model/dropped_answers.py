@@ -59,7 +59,7 @@ class DroppedAnswers(Rule):
         return self.found(
             f"In training mode, {dropped:.0%} of the model's predictions are exactly 0, but in evaluation mode "
             "none are: the last layer is followed by dropout. Dropout zeroes predictions at random before "
-            "they reach the loss, and scales up the others.",
+            "they reach the loss, and scales up the rest.",
             fix="remove the dropout after the last layer; dropout belongs between hidden layers",
             evidence={"dropped": dropped},
         )

@@ -201,7 +201,7 @@ class ShapeMismatch(MessageRule):
             fix=(
                 "use larger inputs, or fewer strided layers",
                 "pad in the convolutions: padding=kernel_size // 2",
-                "nn.AdaptiveAvgPool2d(1) instead of a final pooling layer with a fixed window",
+                "use nn.AdaptiveAvgPool2d(1) instead of a final pooling layer with a fixed window",
             ),
             evidence={"input_size": list(symptom.size), "window": _list(symptom.window)},
             where=crash.where,
@@ -212,7 +212,7 @@ class ShapeMismatch(MessageRule):
         """Give the number of rows of each array."""
         counts = listed(f"{name} has {count_of(rows, 'row')}" for name, rows in symptom.rows.items())
         return self.found(
-            f"Arrays that belong together have different numbers of rows: {counts}. Each input row needs a "
+            f"The arrays have different numbers of rows, but must have the same: {counts}. Each input row needs a "
             "target.",
             fix=(
                 "print the shapes where you create the arrays: a split, a filter or a window was applied to only "
@@ -231,12 +231,12 @@ class ShapeMismatch(MessageRule):
         fix: Fix = "create the state as (layers * directions, batch, units)"
         if len(wanted) == len(got) == 3 and wanted[1] != got[1] and (wanted[0], wanted[2]) == (got[0], got[2]):
             seen += (
-                f" The state is for a batch of {got[1]}, but the input is a batch of {wanted[1]}: the last batch "
-                "of a loader is smaller, or the state was created for a different batch size."
+                f" The state is for a batch of {got[1]}, but the input is a batch of {wanted[1]}. Either the "
+                "loader's last batch is smaller, or the state was created for a different batch size."
             )
             fix = (
-                "create the state from the input: torch.zeros(layers, x.size(0), units), or pass no state, which "
-                "means zeros",
+                "create the state from the input: torch.zeros(layers, x.size(0), units)",
+                "pass no state: zeros are the default",
                 "DataLoader(..., drop_last=True), if the state is carried from batch to batch",
                 "nn.LSTM(..., batch_first=True), if the batch is the input's first axis",
             )
@@ -299,8 +299,8 @@ def _clash(symptom: OperandsMisfit) -> str:
     of += _reading(symptom)
     if symptom.operation == "concatenation":
         return (
-            f"Tensors cannot be concatenated{along}: their sizes along another axis, which must be equal, are "
-            f"{one} and {other}.{of}"
+            f"Tensors cannot be concatenated{along}: their sizes along every other axis must be equal, but "
+            f"one axis has sizes {one} and {other}.{of}"
         )
     return (
         f"An element-wise operation got sizes {one} and {other}{along}; they must be equal, or one of them must "
@@ -312,28 +312,31 @@ def _reading(symptom: OperandsMisfit) -> str:
     """Return what the two sizes suggest, or an empty string."""
     one, other = symptom.one, symptom.other
     if one == 0 or other == 0:
-        return " One of the tensors is empty: an example without objects, or a filter that removed everything."
+        return (
+            " One of the tensors is empty: an example may have no objects, or a filter may have removed "
+            "everything."
+        )
     if symptom.operation != "concatenation" and {one, other} in ({3, 4}, {1, 3}) and symptom.axis in (0, 1):
         kind = "4: RGBA, a PNG with transparency" if 4 in (one, other) else "1: grayscale"
         return f' If that axis holds image channels ({kind}; 3: RGB), read each image with image.convert("RGB").'
     many = max(one, other)
     if symptom.operation == "element-wise" and min(one, other) == 3 and many > SMALLEST_SIDE and symptom.axis == 1:
         return (
-            " If that axis holds channels, 3 are the colours of an image, or of a mask that was read as an image: "
-            "a mask "
-            f'with one channel (image.convert("L")) is broadcast over the {many} channels.'
+            " If that axis holds channels, the tensor with 3 is an image, or a mask that was read as an "
+            "image. A mask "
+            f'with one channel (image.convert("L")) can be broadcast over the {many} channels.'
         )
     spatial = symptom.axis in (2, 3) or (symptom.axis is None and symptom.operation == "concatenation")
     if spatial and abs(one - other) == 1 and min(one, other) > 1:
         return (
-            " If these are feature maps, sizes differ by one when the network halves the height or width of an "
-            "input more often than it is divisible by 2."
+            " If these are feature maps, sizes differ by one when the network halves the height or width more "
+            "often than it is divisible by 2."
         )
     of_feature_maps = abs(one - other) == 1 or max(one, other) == 2 * min(one, other)
     if symptom.operation == "concatenation" and min(one, other) > SMALLEST_SIDE and not of_feature_maps:
         return (
-            " If each size belongs to an example, the examples in the batch have different sizes: resize, crop or "
-            "pad images and their masks to one size in the dataset."
+            " If these tensors are the examples of a batch, they differ in size: resize, crop or pad images and "
+            "their masks to one size in the dataset."
         )
     return ""
 
@@ -347,9 +350,9 @@ def _indivisible(symptom: ReshapeMisfit) -> shape_fixes.Repair | None:
     return (
         f"{symptom.size} is not a multiple of {fixed}, so no size fits the -1 axis.",
         (
-            "print the shape where the tensor is created: there is one value, column or row too many or too few",
-            "for a file of plain numbers (np.fromfile): check its columns, its dtype (float32 or float64) and "
-            "whether it has a header; ls -l shows whether it was written or downloaded completely",
+            "print the shape where the tensor is created: it has a value, column or row too many or too few",
+            "for a file of plain numbers (np.fromfile), check its columns, its dtype (float32 or float64) and "
+            "whether it has a header; ls -l shows whether the file is complete",
             "use the sizes of the data instead of fixed sizes in the code",
         ),
     )

@@ -111,9 +111,9 @@ class TrainModeEvaluation(Rule):
         largest = int(steps.batch_sizes.max(initial=0))
         samples = passes == rounds and 0 < no_grad.examples <= largest and not handed_over
         certain = any(modes.keeps_statistics) or no_grad.repeated is False
+        count = f"All {passes:,}" if wrong == passes else f"{wrong:,} of the {passes:,}"
         return self._in_training_mode(
-            f"{wrong:,} of the {passes:,} forward passes without gradients (after {rounds:,} of the "
-            f"{steps.total_steps:,} steps)",
+            f"{count} forward passes without gradients (after {rounds:,} of the {steps.total_steps:,} steps)",
             (passes, wrong),
             modes,
             "warning" if (certain and not samples) or handed_over else "note",
@@ -134,13 +134,15 @@ class TrainModeEvaluation(Rule):
         others = len(active) - 1
         more = f" and in {count_of(others, 'other call')}" if others else ""
         evaluated = no_grad.passes - no_grad.passes_in_training_mode
-        passes = f" (used in {evaluated:,} of the script's forward passes without gradients)," if evaluated else ""
+        passes = f" (used in {evaluated:,} of the script's forward passes without gradients)" if evaluated else ""
         certain = bool(untold) and evaluated and no_grad.repeated_in_evaluation is False
         return self.found(
-            f"In evaluation mode{passes} the model still drops {one.rate:.0%} of the values in "
+            f"In evaluation mode{passes}, the model still drops {one.rate:.0%} of the values in "
             f"`{one.function}`{more}: the same inputs give predictions that differ by up to "
             f"{dependence.noise:.2g} from call to call. {_why(one)}",
-            fix=_FIXES.get(one.function, f"F.{one.function}(x, p, training=self.training), or an nn.Dropout"),
+            fix=_FIXES.get(
+                one.function, (f"F.{one.function}(x, p, training=self.training)", "use an nn.Dropout layer")
+            ),
             evidence={
                 "functions": [one.function for one in active],
                 "rates": [one.rate for one in active],
@@ -162,8 +164,8 @@ class TrainModeEvaluation(Rule):
         certain = drawn.has_target and drawn.change > MUCH * drawn.spread
         return self.found(
             f"The initial state of {drawn.layer} is drawn with `{drawn.function}` in each forward pass, even in "
-            f"evaluation mode: the same inputs give predictions that differ by up to {drawn.change:.2g} from call "
-            "to call, while the predictions for different examples have a standard deviation of "
+            f"evaluation mode. So the same inputs give predictions that differ by up to {drawn.change:.2g} from "
+            "call to call. For comparison, the predictions for different examples have a standard deviation of "
             f"{drawn.spread:.2g}.",
             fix="torch.zeros(num_layers, batch, hidden)  # or pass no state: zeros are the default",
             evidence=vars(drawn),
@@ -190,8 +192,8 @@ class TrainModeEvaluation(Rule):
         statistics = any(modes.keeps_statistics)
         learns = ", and batch norm updated its statistics with this data" if statistics else ""
         return self.found(
-            f"{which} ran in training mode, in which {named} {behave} differently: the metrics do not reflect the "
-            f"model in evaluation mode{learns}. torch.no_grad() does not change the mode.",
+            f"{which} ran in training mode, in which {named} {behave} differently. So the metrics do not "
+            f"reflect the model in evaluation mode{learns}. torch.no_grad() does not change the mode.",
             fix="model.eval()  # before evaluation; afterwards model.train()",
             evidence={
                 "passes": counts[0],

@@ -102,12 +102,13 @@ class WrongBatchNormMomentum(Rule):
         if state.steps < STEPS:
             raise NotApplicable(f"needs {STEPS} steps")
         one = len(state.layers) == 1
+        their = "its" if one else "their"
         return self.found(
             f"{count_of(len(state.layers), 'batch norm layer')} ({layers_named(state.layers, most=SHOWN)}) "
-            f"{'has' if one else 'have'} momentum 1. In Keras, momentum is the weight of the old statistics, so "
-            f"after {state.steps:,} steps {'its' if one else 'their'} moving mean is still 0 and moving "
-            "variance 1. Training normalises with batch statistics, but evaluation uses these initial values, "
-            "so the evaluated network differs from the trained one.",
+            f"{'has' if one else 'have'} momentum 1. In Keras, momentum is the weight of the old statistics, "
+            f"so after {state.steps:,} steps {their} moving mean is still 0 and {their} moving "
+            "variance is still 1. Training normalises with batch statistics, but evaluation uses these "
+            "initial values, so the evaluated network differs from the trained one.",
             fix={"keras": "keras.layers.BatchNormalization()  # momentum 0.99: the weight of the old statistics"},
             evidence={"layers": list(state.layers), "momentum": 1.0, "steps": state.steps},
         )
@@ -124,10 +125,11 @@ class WrongBatchNormMomentum(Rule):
         enough = round(MEMORIES * seen.memory)
         running, own = seen.right_with_running / seen.rows, seen.right_with_own / seen.rows
         return self.found(
-            "The running mean and variance that batch norm uses in evaluation lag behind the weights: they are "
-            f"averages over about {seen.memory:,.0f} steps, and the run had {steps.total_steps:,}. Of {seen.rows} "
-            f"rows of the first training batch, {running:.0%} are right with them, but {own:.0%} with the mean "
-            "and variance of the batch itself, in evaluation mode and with the same weights.",
+            "The running mean and variance that batch norm uses in evaluation lag behind the weights: they "
+            f"are averages over about {seen.memory:,.0f} steps, and the run had {steps.total_steps:,}. For "
+            f"{seen.rows} rows of the first training batch, in evaluation mode and with the same weights, "
+            f"{running:.0%} of the predictions are correct with the running statistics, but {own:.0%} with "
+            "the batch's own statistics.",
             fix={
                 "torch": (
                     "nn.BatchNorm2d(channels, momentum=0.1)  # averages over about 10 steps",
@@ -158,7 +160,7 @@ class WrongBatchNormMomentum(Rule):
             f"one.{_told(shares)}",
             fix=(
                 "nn.BatchNorm2d(channels)  # momentum 0.1: the weight of the new batch",
-                "to normalise with batch statistics in eval mode too: track_running_stats=False",
+                "to normalise with batch statistics in eval mode too, set track_running_stats=False",
             ),
             evidence={"layers": layers, "momentum": 0.0},
             severity=None if proved else "note",
@@ -171,8 +173,8 @@ class WrongBatchNormMomentum(Rule):
         return self.found(
             f"Momentum is {momentum:.4g} in {count_of(len(layers), 'batch norm layer')} "
             f"({layers_named(layers, most=SHOWN)}). In PyTorch, momentum is the weight of the new batch, which is "
-            "1 minus the momentum in TensorFlow and Keras: the statistics used in evaluation are "
-            f"{momentum:.0%} those of the last training batch.{_told(shares)}",
+            f"1 minus the momentum in TensorFlow and Keras. So the last training batch makes up {momentum:.0%} of "
+            f"the statistics used in evaluation.{_told(shares)}",
             fix=(
                 f"nn.BatchNorm2d(channels, momentum={1 - momentum:.4g})",
                 "nn.BatchNorm2d(channels)  # momentum 0.1",
@@ -213,7 +215,9 @@ def _is_worse(shares: tuple[float, float, float] | None) -> bool:
 def _told(shares: tuple[float, float, float] | None) -> str:
     if shares is None:
         return ""
-    return f" In training, {shares[0]:.0%} of the predictions are correct, but only {shares[1]:.0%} in evaluation."
+    return (
+        f" In training, {shares[0]:.0%} of the predictions are correct; in evaluation, only {shares[1]:.0%} are."
+    )
 
 
 def _answers_differ(answers: PredictionFacts) -> bool:

@@ -71,7 +71,7 @@ class HalfPrecisionOverflow(MessageRule):
         """Name the module whose values overflowed."""
         if origin.kind is None:
             raise NotApplicable(
-                f"needs a replay of the step that shows the origin; {origin.reason or 'this one did not'}"
+                f"needs a replay that shows where the overflow arose, but {origin.reason or 'this one did not'}"
             )
         over = origin.overflow
         if over is None or not nonfinite.overflowed(origin):
@@ -113,7 +113,7 @@ class HalfPrecisionOverflow(MessageRule):
         limit = float(ranges.limits[first])
         share = 100 * near[first] / limit
         more = [f"{ranges.modules[i] or 'model'} ({near[i]:,.0f})" for i in close[1:]]
-        others = f" Also close: {listed(more, most=NAMED)}." if more else ""
+        others = f" Also close to this limit: {listed(more, most=NAMED)}." if more else ""
         return self.found(
             f"The activations of '{ranges.modules[first] or 'model'}' reached {near[first]:,.0f} at step "
             f"{ranges.nearest_steps[first]}, which is {share:.0f}% of {limit:,.0f}, the largest float16 "

@@ -87,15 +87,17 @@ class HalfPrecisionUnderflow(Rule):
         names = [f"'{underflow.layers[layer]}'" for layer in lasting if layer != worst]
         others = f" The same happens in {listed(names, most=NAMED)}." if names else ""
         lost = f" The gradient of {count_of(empty, 'layer')} is entirely 0." if empty else ""
+        least = float(np.nanmin(low[:, worst]))
+        scaled = " after clipping or averaging" if least < 0.999 * SMALLEST_FLOAT16 else ""
         zero = 100 * float(np.median(underflow.zero_shares[crowded[:, worst], worst]))
         return self.found(
-            f"In '{underflow.layers[worst]}', {100 * shares.max():.0f}% of the non-zero gradient values are "
-            f"exactly {np.nanmin(low[:, worst]):.3g}, the smallest positive float16 value, and {zero:.0f}% "
-            f"are 0, in {int(crowded[:, worst].sum())} of {count} sampled steps. Smaller values were "
-            f"rounded to 0.{others}{lost}",
+            f"In {int(crowded[:, worst].sum())} of {count} sampled steps, {100 * shares.max():.0f}% of the "
+            f"non-zero gradient values in '{underflow.layers[worst]}' are exactly {least:.3g}, the smallest "
+            f"positive float16 value{scaled}, and {zero:.0f}% of all values are 0. Smaller values were rounded "
+            f"to 0.{others}{lost}",
             fix=(
-                "scaler = torch.amp.GradScaler(...): scaler.scale(loss).backward(), scaler.step(optimizer), "
-                "scaler.update()",
+                "scale the loss: scaler = torch.amp.GradScaler(...), then scaler.scale(loss).backward(), "
+                "scaler.step(optimizer) and scaler.update()",
                 "use torch.autocast with bfloat16, which has the range of float32",
             ),
             evidence={

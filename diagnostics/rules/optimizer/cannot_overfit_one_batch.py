@@ -108,7 +108,7 @@ class CannotOverfitOneBatch(Rule):
             "not reach the weights.",
             fix=(
                 "fix the other findings first; then pass one batch through the model layer by layer, and look for "
-                "a layer after which the examples no longer differ, or whose weights get no gradient"
+                "a layer whose output is the same for all examples, or whose weights get no gradient"
             ),
             evidence={
                 "lowest_loss": lowest,

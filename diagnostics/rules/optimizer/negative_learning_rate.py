@@ -56,7 +56,7 @@ class NegativeLearningRate(Rule):
             "LambdaLR(optimizer, lambda step: max(0.0, 1 - step / length))",
             "call scheduler.step() once per epoch if the schedule's length is in epochs",
         ),
-        "keras": "tf.maximum(rate, 0.0) in the schedule, with the length in batches",
+        "keras": "use tf.maximum(rate, 0.0) in the schedule, and give the schedule's length in batches",
     }
 
     @check

@@ -31,14 +31,16 @@ def _fix_indices(prediction: Shape | None, target: Shape | None, in_keras: bool)
     if any(one != other for one, other in zip(prediction[:-1], target[:-1], strict=True) if one and other):
         return None
     indices = (
-        f"keras.utils.to_categorical(y, {prediction[-1]}), or a loss that takes class indices "
-        "(SparseCategoricalCrossentropy)"
+        (
+            f"keras.utils.to_categorical(y, {prediction[-1]}), if the targets are class indices",
+            "keep the class indices and use keras.losses.SparseCategoricalCrossentropy",
+        )
         if in_keras
-        else "loss_fn(prediction, target.squeeze(-1))"
+        else ("loss_fn(prediction, target.squeeze(-1)), if the targets are class indices",)
     )
     return (
-        f"if the targets are class indices: {indices}",
-        "if the targets are continuous values: give the last layer one output",
+        *indices,
+        "if the targets are continuous values, give the last layer one output",
     )
 
 
@@ -64,8 +66,8 @@ def fix_shapes(prediction: Shape | None, target: Shape | None, in_keras: bool) -
     if prediction[:-1] == target:
         by_index = "SparseCategoricalCrossentropy" if in_keras else "torch.nn.CrossEntropyLoss"
         return (
-            f"if the targets are class indices: use a loss that takes them ({by_index})",
-            "if the targets are continuous values: give the last layer one output",
+            f"if the targets are class indices, use a loss that takes them ({by_index})",
+            "if the targets are continuous values, give the last layer one output",
         )
     if prediction[:-1] == target[:-1]:
         return f"give the last layer {count_of(target[-1] or 0, 'output')}", "correct the target's shape"

@@ -86,7 +86,7 @@ def _flatten(symptom: LayerMisfit, shape: Shape) -> Repair | None:
 
 def _pool_or_move(symptom: LayerMisfit, shape: Shape) -> Repair | None:
     if len(shape) == 2 and shape[0] == symptom.wanted and symptom.library == "torch":
-        return "", (rebuilt(symptom, symptom.got), "x.T before this layer, if the rows of x are the features")
+        return "", (rebuilt(symptom, symptom.got), "x.T before this layer, if the rows of x hold the features")
     places = [axis for axis, size in enumerate(shape[:-1]) if axis > 0 and size == symptom.wanted]
     if len(places) != 1:
         return None
@@ -99,8 +99,8 @@ def _pool_or_move(symptom: LayerMisfit, shape: Shape) -> Repair | None:
         return (
             seen,
             (
-                "x.mean((2, 3)) before this layer, which averages over each feature map",
-                "x.movedim(1, -1) before this layer, which keeps the positions",
+                "x.mean((2, 3)) before this layer: this averages over each feature map",
+                "x.movedim(1, -1) before this layer: this keeps the positions",
             ),
         )
     return seen, (
@@ -113,9 +113,10 @@ def _batch_flattened_too(symptom: LayerMisfit, shape: Shape) -> Repair | None:
         return None
     count = symptom.got // symptom.wanted
     return (
-        f"{symptom.got} is {count} x {symptom.wanted}, the size of a batch of {count} flattened from axis 0.",
+        f"{symptom.got} is {count} x {symptom.wanted}, the size of a batch of {count_of(count, 'example')} "
+        "flattened from axis 0.",
         (
-            f"x.flatten(1), which keeps the batch axis, if the batch has {count_of(count, 'example')}",
+            f"if the batch has {count_of(count, 'example')}, use x.flatten(1), which keeps the batch axis",
             rebuilt(symptom, symptom.got),
         ),
     )
@@ -127,7 +128,7 @@ def _flatten_and_rebuild(symptom: LayerMisfit, shape: Shape) -> Repair | None:
         return None
     return (
         f"Flattened, each example would have {each} values, not {symptom.wanted}.",
-        f"x.flatten(1) before this layer, and {rebuilt(symptom, each)}",
+        f"use x.flatten(1) before this layer, and {rebuilt(symptom, each)}",
     )
 
 
@@ -139,7 +140,7 @@ def _channels_last(symptom: LayerMisfit, shape: Shape) -> Repair | None:
         return None
     move = _CHANNELS_FIRST[len(shape)] if axis == 1 and len(shape) in _CHANNELS_FIRST else f"x.movedim(-1, {axis})"
     return (
-        f"The input's last axis has size {symptom.wanted}: it has channels last, but this layer expects them "
+        f"The input's last axis has size {symptom.wanted}: the channels are last, but this layer expects them "
         "first.",
         f"{move} before this layer",
     )
@@ -158,7 +159,7 @@ def _maybe_no_axis_of_channels(symptom: LayerMisfit, shape: Shape) -> Repair | N
     if symptom.library == "keras" or (symptom.wanted, shape[0]) != (1, 1):
         return None
     return (
-        "PyTorch also reports an input without a channel axis like this: as one example with many channels.",
+        "PyTorch reports an input without a channel axis in the same way, as one example with many channels.",
         ("x.unsqueeze(1) before this layer, if the input has no channel axis", rebuilt(symptom, symptom.got)),
     )
 
@@ -180,8 +181,8 @@ def _maybe_channels_last(symptom: LayerMisfit, shape: Shape) -> Repair | None:
     return (
         "Conv1d expects (batch, channels, length).",
         (
-            "x.transpose(1, 2) before this layer, if the last axis holds the channels; there must be "
-            f"{symptom.wanted} of them",
+            "x.transpose(1, 2) before this layer, if the last axis holds the channels; the layer needs "
+            f"{symptom.wanted} channels",
             rebuilt(symptom, symptom.got),
         ),
     )
@@ -204,14 +205,13 @@ def _expansion(symptom: OperandsMisfit, target: Shape, tensor: Shape) -> Fix:
     spatial = len(target) > 2 and symptom.axis is not None and symptom.axis >= len(target) - 2
     if spatial and min(symptom.one, symptom.other) > 1:
         return (
-            "resize image and mask, or tensors whose sizes depend on them, to one size before this line: "
-            "F.interpolate(x, "
-            'size=(h, w), mode="bilinear"), and mode="nearest" for a mask of classes',
+            "resize image and mask (or the tensors computed from them) to one size before this line: "
+            'F.interpolate(x, size=(h, w), mode="bilinear"), with mode="nearest" for a class mask',
             "print the two shapes just before the line, for the first examples",
         )
     if len(tensor) > len(target):
         return (
-            "x.squeeze(), or index x: it has more axes than the tensor it is written into",
+            "call x.squeeze(), or index x, which has more axes than the tensor it is written into",
             "print the two shapes just before the line",
         )
     return "print the two shapes just before the line: a mask, position table or buffer has a different length"
@@ -243,8 +243,9 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
         return f"If this is a Linear layer, it has in_features={b[0]}.", (linear, fix)
     if len(a) == len(b) > 1 and a[1:] == b[1:]:
         x, drop = ("tf.shape(x)", "drop_remainder") if symptom.library == "keras" else ("x.shape", "drop_last")
-        return "Only the number of rows differs: the batch size is different.", (
-            f"{x}[0] instead of a fixed batch size; or {drop}=True"
+        return "The shapes differ only in the number of rows, that is, in the batch size.", (
+            f"use {x}[0] instead of a fixed batch size",
+            f"set {drop}=True, which drops a smaller last batch",
         )
     if symptom.library == "keras":
         return "", "change the preceding layers, or the data, so that the two sizes are equal"
@@ -270,16 +271,20 @@ def _matrix_product(one: str, a: Shape, other: str, b: Shape) -> str:
 def _concatenation(symptom: OperandsMisfit, shapes: tuple[Shape, ...]) -> Repair:
     """Distinguish feature maps that were pooled and upsampled from tensors joined along the wrong axis."""
     maps = {len(shape) for shape in shapes} <= {4, 5} and symptom.axis in (1, None)
-    pooled = "a feature map with an odd size loses one row or column when it is pooled by 2 and upsampled by 2."
+    pooled = "a feature map with an odd size loses one row or column when it is pooled by 2 and upsampled by 2"
     of_keras = {len(shape) for shape in shapes} == {4} and abs(symptom.one - symptom.other) == 1
     if symptom.library == "keras" and of_keras and min(symptom.one, symptom.other) > 1:
         return "", (
-            "resize or pad the images so that their height and width are divisible by the network's total stride: "
-            "a multiple of 32 for most encoders",
-            "keras.layers.Cropping2D or ZeroPadding2D before you concatenate them",
+            "resize or pad the images so that their height and width are divisible by the network's total stride "
+            "(32 for most encoders)",
+            "apply keras.layers.Cropping2D or ZeroPadding2D to one of the tensors before you concatenate them",
         )
     if symptom.library == "torch" and maps and abs(symptom.one - symptom.other) == 1:
-        seen = pooled.capitalize() if shapes else f"If these are feature maps: {pooled}"
+        seen = (
+            f"{pooled.capitalize()}."
+            if shapes
+            else f"If these are feature maps, the cause may be an odd size: {pooled}."
+        )
         return seen, ("pad the smaller tensor (torch.nn.functional.pad)", "crop the larger tensor")
     if len(shapes) == 2 and len(shapes[0]) == len(shapes[1]):
         differing = [axis for axis, (a, b) in enumerate(zip(*shapes, strict=True)) if a != b]
@@ -301,7 +306,7 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
         return "", f"make the number of values and the target shape match: there are {symptom.size} values"
     if symptom.library == "torch" and symptom.shape is None and len(rest) == 2 and first == rest[0] > 3:
         return (
-            f"If it should be an image or a mask of {first} x {first}, it was created with a different size.",
+            f"If it is meant to be an image or a mask of {first} x {first}, it was created with a different size.",
             (
                 f"resize the image to {first} x {first} when you read it",
                 "print the image's size and number of channels",
@@ -312,33 +317,34 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
         if symptom.library == "numpy":
             return (
                 f"It has {rows} rows of {each} values, not {first} rows.",
-                f"array.reshape(-1, {', '.join(map(str, rest))}), if {each} values belong together",
+                f"array.reshape(-1, {', '.join(map(str, rest))}), if each example has {each} values",
             )
         open_view = f"{name}.view(-1, {', '.join(map(str, rest))})"
         if rows < first:
             return (
                 f"It has {rows} rows of {each} values, not {first} rows: the last batch of a loader is often "
                 "smaller.",
-                f"{open_view}, and {name}.size(0) instead of the hard-coded batch size {first}",
+                f"use {open_view}, and {name}.size(0) instead of the hard-coded batch size {first}",
             )
         times = f", {rows // first} times as many as {first}" if rows % first == 0 else f", not {first}"
         return (
-            f"It has {rows} rows of {each} values{times}: either the rows include an axis that the code counts "
-            "separately (heads, channels, positions, several inputs in one batch), or the examples are larger.",
-            (f"print({name}.shape) where {name} is created", f"{open_view}, if {each} values belong together"),
+            f"It has {rows} rows of {each} values{times}. Either the rows include an axis that the code "
+            "counts separately (heads, channels, positions, several inputs in one batch), or the examples "
+            "are larger than expected.",
+            (f"print({name}.shape) where {name} is created", f"{open_view}, if each example has {each} values"),
         )
     if symptom.shape is not None and len(symptom.shape) > 1 and len(rest) == 1:
         held = values_each(symptom.shape)
         return (
             f"Each example has {held} values, not {abs(each)}.",
-            f"{name}.flatten(1), and build the next layer with {held} input features",
+            f"use {name}.flatten(1), and build the next layer with {held} input features",
         )
-    keep = "x.flatten(1), which keeps the batch axis, and build the next layer with as many input features"
+    keep = "use x.flatten(1), which keeps the batch axis, and set in_features of the next layer to match"
     if symptom.shape is None and len(rest) == 3 and rest[-1] == rest[-2] <= LARGEST_KERNEL:  # as in convolutions
         return (
-            "If these are weights read from a file, the file is truncated, or it belongs to a different "
+            "If these are weights read from a file, the file is truncated or was saved with a different "
             "configuration (number of classes or filters).",
-            ("use the configuration that belongs to the file, or download the file again", keep),
+            ("use the configuration that the file was saved with", "download the file again", keep),
         )
     return "", keep
 
@@ -354,29 +360,30 @@ def _of_keras(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
     shape = symptom.shape
     if symptom.got == 2 < fewest and shape is not None and shape[-1] == 1:
         return "If each row of the input is itself an array, the input's dtype is object.", (
-            "print(x.dtype); if the dtype is object: x = np.stack(x.ravel()), with examples of equal shape",
+            "print(x.dtype); if the dtype is object, use x = np.stack(x.ravel()) with examples of equal shape",
             "x = x[..., None] before this layer, if each example is one number",
         )
     if symptom.got == 2 and fewest == 3 and any(kind in (symptom.layer or "").lower() for kind in RECURRENT):
         return "This layer expects a sequence but got one vector per example.", (
-            "set return_sequences=True in the preceding recurrent layer, if there is one: otherwise that layer "
-            "returns only its last state",
+            "if the preceding layer is recurrent, set return_sequences=True in it: by default, it returns "
+            "only its last state",
             "x = x[..., None] before this layer, if each value is one time step",
         )
     if symptom.got == fewest - 1:
-        return "", "x = x[..., None] before this layer, which adds an axis of size 1 at the end"
-    reshape = f"keras.layers.Reshape(...) before this layer, to {symptom.wanted} axes including the batch axis"
+        return "", "x = x[..., None] before this layer: this adds an axis of size 1 at the end"
+    reshape = f"keras.layers.Reshape(...) before this layer, to get {symptom.wanted} axes including the batch axis"
     ones = [axis for axis, size in enumerate(shape or ()) if axis and size == 1]
     if symptom.got == most + 1 and ones:
         axis = -1 if ones[-1] == symptom.got - 1 else ones[-1]
         return f"Axis {ones[-1]} of the input has size 1.", (
-            f"x.squeeze({axis}), or remove the np.newaxis or expand_dims that adds this axis",
+            f"x.squeeze({axis})",
+            "remove the np.newaxis or expand_dims that adds this axis",
             "keras.Input(shape=x.shape[1:]), if input_shape included the number of rows",
         )
     if symptom.got == 3 and most == 2:
         return "", (
             "x.reshape(len(x), -1), if the first layer is Dense",
-            "pass ids of shape (n, length), if the first layer is an Embedding, which looks up the vectors; or "
+            "pass ids of shape (n, length), if the first layer is an Embedding, which looks up the vectors",
             "use keras.Input(shape=x.shape[1:]) without the Embedding, if the inputs are already vectors",
         )
     if symptom.got > most:
@@ -392,7 +399,7 @@ def _of_torch(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
         return "", f"x.flatten(0, {extra}) before this layer, if the first {count} axes together are the batch"
     if name.startswith("Conv") and symptom.got == fewest - 1 and shape is not None and (channels or 0) > 1:
         if shape[0] == channels:
-            return "", "x.unsqueeze(0) before this layer, which adds the batch axis"
+            return "", "x.unsqueeze(0) before this layer: this adds the batch axis"
         if shape[-1] == channels:
             move = "x.T" if len(shape) == 2 else "x.movedim(-1, 0)"
             return f"The input's last axis has size {channels}: the channels are last.", (
@@ -408,7 +415,7 @@ def _of_torch(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
         if fewest == 2 and channels == 1:
             return "", "x.unsqueeze(1) before this layer"
     if channels == 1 and symptom.got == most - 1:
-        return "", "x.unsqueeze(1) before this layer, which adds the channel axis"
+        return "", "x.unsqueeze(1) before this layer: this adds the channel axis"
     if name.startswith("Conv") and symptom.got == fewest - 1 and (channels is None or symptom.path is None):
         return "", (
             "x.unsqueeze(0) before this layer, if x is one example without a batch axis",
@@ -454,8 +461,8 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
         return (
             f"Only the number of inputs of {name.rpartition('.')[0] or name} differs.",
             (
-                f"give the layer the checkpoint's {saved[1]} inputs: image channels, table columns, or the size "
-                "of the flattened or concatenated input",
+                f"give the layer {saved[1]} inputs, as in the checkpoint (image channels, table columns, or "
+                "the size of the flattened or concatenated input)",
                 f"load all weights except this one, and retrain this layer for {new[1]} inputs",
             ),
         )
@@ -467,8 +474,8 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
     if of_outputs and len(pairs) > 1 and () not in differing and all(each == pairs[0][:1] for each in pairs):
         was, now = pairs[0][0]
         return (
-            f"In all of them, one size is {was} in the checkpoint and {now} in the model, usually because the "
-            "number of classes differs.",
+            f"In all of these weights, one size is {was} in the checkpoint and {now} in the model, usually "
+            "because the number of classes differs.",
             (
                 "own = model.state_dict(); state = {key: value for key, value in state.items() if key in own and "
                 "value.shape == own[key].shape}; model.load_state_dict(state, strict=False)  # the weights left "
@@ -484,11 +491,14 @@ def _of_image_size(symptom: WeightsMisfit) -> Repair | None:
     if not all(_OF_IMAGE_SIZE.search(name) for name in symptom.weights):
         return None
     name = listed([name.rpartition(".")[2] for name in symptom.weights][:1])
-    return f"{name} depends on the image and window sizes, which differ between the checkpoint and the model.", (
-        f"build {symptom.model} with the img_size and window_size of the checkpoint, which are often part of the "
-        "checkpoint's name",
-        "remove computed masks and indices from the state dict, and load it with strict=False",
-        "interpolate the saved position tables, as timm does if you pass img_size= to create_model",
+    return (
+        f"{name} depends on the image size and the window size, which differ between the checkpoint and the model.",
+        (
+            f"build {symptom.model} with the img_size and window_size of the checkpoint, which are often part of the "
+            "checkpoint's name",
+            "remove computed masks and indices from the state dict, and load it with strict=False",
+            "interpolate the saved position tables, as timm does if you pass img_size= to create_model",
+        ),
     )
 
 
@@ -503,10 +513,10 @@ def _of_embedding(symptom: WeightsMisfit, owner: str, size: int | None) -> Repai
             ),
         )
     return (
-        f"Only the number of rows of {owner} differs: one for each word, id or item.",
+        f"Only the number of rows of {owner} differs: it has one row per word, id or item.",
         (
-            f"use the checkpoint's vocabulary, tokenizer or list of ids, which has {size} entries; one rebuilt "
-            "from other data also numbers them differently",
-            f"model.resize_token_embeddings({size}) before loading, for a model of transformers with added tokens",
+            f"use the checkpoint's vocabulary, tokenizer or list of ids, which has {size} entries; a list "
+            "rebuilt from other data also numbers its entries differently",
+            f"model.resize_token_embeddings({size}) before loading, for a transformers model with added tokens",
         ),
     )

@@ -34,7 +34,7 @@ def functional(outputs):
 
 OUT_OF_RANGE = (
     "The labels range from 0 to 2, so there are at least 3 classes, but the model has 2 outputs. 2 of the "
-    "8 labels in this batch are out of range (2)."
+    "8 labels in this batch are out of range (label 2)."
 )
 
 
@@ -51,7 +51,7 @@ class TestLabelBeyondOutputs:
         for finding in explained(fit(sequential(3), X, LABELS - 1)):
             assert finding.message == (
                 "The labels range from -1 to 1, but classes are counted from 0: 2 of the 8 labels in this "
-                "batch are out of range (-1)."
+                "batch are out of range (label -1)."
             )
 
     def test_in_a_step_of_the_users_own_the_line_is_that_of_the_loss(self):
@@ -104,7 +104,7 @@ class TestNoTarget:
     def test_labels_among_the_inputs_of_a_dataset(self, mode):
         live, text = explained(fit(Subclassed(3), batches(self.INPUTS), mode=mode))
         assert (live.rule, live.message) == ("labels-in-inputs", NO_TARGET)
-        assert live.fix.startswith('dataset.to_tf_dataset(columns=["x"], label_cols=["labels"], ...), and a loss')
+        assert live.fix.startswith('dataset.to_tf_dataset(columns=["x"], label_cols=["labels"], ...); if the')
         assert (text.rule, text.message) == ("labels-in-inputs", NO_TARGET_FROM_TEXT)
         assert live.where.function == "<lambda>"
 

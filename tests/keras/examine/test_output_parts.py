@@ -66,7 +66,7 @@ def two_outputs(angle="tanh", kind="softmax"):
 class TestSeveral:
     def test_targets_beyond_one_of_them_are_named(self):
         finding = found(two_outputs(), [ANGLES, CLASSES], ["mse", "categorical_crossentropy"])
-        assert finding["targets-out-of-reach"].message.startswith("Output angle: The model ends in tanh")
+        assert finding["targets-out-of-reach"].message.startswith("Output angle: The model ends with tanh")
 
     def test_losses_in_the_wrong_order_are_named(self):
         model = two_outputs(angle=None)

@@ -70,8 +70,8 @@ def test_names_a_model_that_all_folds_train(prepare, judge):
     (finding,) = leaks(lambda: folds(prepare, judge))
     assert finding.severity == "warning"
     assert finding.message.startswith(
-        "The 30 rows of an evaluation are held out of the latest training of this model, but 30 of them were "
-        "used in one of the 2 earlier training runs"
+        "The 30 rows of an evaluation were held out of this model's latest training run, but 30 of them were "
+        "used in an earlier one (3 training runs in all)"
     )
 
 

@@ -158,7 +158,7 @@ class TestOtherLayers:
         for finding in explained(failure(lambda: model(R(8, 28, 28, 3)))):
             assert finding.message.endswith(
                 "(Conv2d) has in_channels=3, but its input has shape (8, 28, 28, 3), with 28 along axis 1. The "
-                "input's last axis has size 3: it has channels last, but this layer expects them first."
+                "input's last axis has size 3: the channels are last, but this layer expects them first."
             )
             assert finding.fix == "x.permute(0, 3, 1, 2) before this layer"
 
@@ -211,8 +211,8 @@ class TestOperands:
         up, skip = R(1, 8, 56, 56), R(1, 8, 57, 56)
         live, _ = explained(failure(lambda: torch.cat([up, skip], 1)))
         assert live.message == (
-            "Tensors cannot be concatenated along axis 1: their sizes along another axis, which must be "
-            "equal, are 56 and 57. Shapes: up (1, 8, 56, 56) and skip (1, 8, 57, 56). A feature map "
+            "Tensors cannot be concatenated along axis 1: their sizes along every other axis must be equal, but "
+            "one axis has sizes 56 and 57. Shapes: up (1, 8, 56, 56) and skip (1, 8, 57, 56). A feature map "
             "with an odd size loses one row or column when it is pooled by 2 and upsampled by 2."
         )
         parts = [R(4, 3), R(5, 3)]

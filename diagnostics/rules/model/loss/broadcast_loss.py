@@ -19,7 +19,7 @@ from diagnostics.text.join import count_of, not_known
 INDICES = (
     "target = target.squeeze(1)  # indices of shape (n, 1)",
     "target = target.argmax(dim=1)  # one-hot rows",
-    "for a mask of colours: replace each colour with its class index",
+    "if the target is a mask of colours, replace each colour with its class index",
 )
 ONE_HOT = {
     "torch": (
@@ -27,20 +27,20 @@ ONE_HOT = {
         "target.float(), which CrossEntropyLoss interprets as probabilities",
     ),
     "keras": (
-        "keras.losses.CategoricalCrossentropy, which reads one-hot targets",
+        "keras.losses.CategoricalCrossentropy, which expects one-hot targets",
         "pass target.argmax(-1) to the loss",
     ),
 }
-OF_SEQUENCES = (  # of a loss that reads one class index per example; as the row of the message has it
-    "return_sequences=False in the last recurrent layer",
-    "keras.layers.GlobalAveragePooling1D() before the last layer",
-    "keras.layers.Flatten() before the last layer",
+OF_SEQUENCES = (  # of a loss that reads one class index per example; the row of the message says the same
+    "set return_sequences=False in the last recurrent layer",
+    "add keras.layers.GlobalAveragePooling1D() before the last layer",
+    "add keras.layers.Flatten() before the last layer",
 )
-SPARSE = (  # as the row of the message has it, which the page for pasted errors reads
-    "keras.losses.CategoricalCrossentropy, which reads one-hot targets",
-    "pass target.argmax(-1) to the loss, if it is one-hot",
-    "if the target has fewer axes: keras.layers.Flatten() before the last layer, or return_sequences=False in the "
-    "last recurrent layer",
+SPARSE = (  # the row of the message, which the page for pasted errors reads, says the same
+    "for one-hot targets, use keras.losses.CategoricalCrossentropy",
+    "pass target.argmax(-1) to the loss, if the target is one-hot",
+    "if the target has too few axes, add keras.layers.Flatten() before the last layer",
+    "if each sequence has one target, set return_sequences=False in the last recurrent layer",
 )
 
 
@@ -113,14 +113,14 @@ class BroadcastLoss(MessageRule):
         return self.found(
             f"The prediction has shape {prediction} and the target has shape {target}: each example has {each} "
             "predictions, one per position of its input, but a single target, and the loss compares every "
-            "prediction with that target. Each prediction is based only on its own position or the "
-            "preceding positions, not on the whole input.",
+            "prediction with that target. Each prediction sees at most its own position and the preceding "
+            "ones, not the whole input.",
             fix={
                 "torch": "pool or flatten the positions before the last layer: x.flatten(1) or x.mean(dim=1)",
                 "keras": (
-                    "keras.layers.Flatten() before the Dense layers",
-                    "return_sequences=False in the last recurrent layer",
-                    "keras.layers.GlobalAveragePooling1D()",
+                    "add keras.layers.Flatten() before the Dense layers",
+                    "set return_sequences=False in the last recurrent layer",
+                    "add keras.layers.GlobalAveragePooling1D() before the last layer",
                 ),
             },
             evidence={"prediction_shape": list(prediction), "target_shape": list(target)},
@@ -161,7 +161,7 @@ class BroadcastLoss(MessageRule):
             "then averages or sums, so each value is multiplied by the mean over all examples. Factors "
             "that differ between examples, such as an advantage or a weight, are averaged out.",
             fix=(
-                f"{squeezed}.squeeze(-1) before multiplying, so that both tensors have shape ({size},)",
+                f"call {squeezed}.squeeze(-1) before multiplying, so that both tensors have shape ({size},)",
                 "assert log_prob.shape == advantage.shape",
             ),
             evidence={"values_shape": list(values), "numbers_shape": list(numbers)},
@@ -187,7 +187,7 @@ class BroadcastLoss(MessageRule):
             axis = "last" if symptom.sparse or len(prediction or ()) == 2 else "second"
             return self.found(
                 f"The prediction {both}, but this loss expects class indices: the target should have the "
-                f"prediction's shape without its {axis} axis.",
+                f"prediction's shape without the {axis} axis.",
                 fix=_fix_sparse(prediction, target) if symptom.sparse else ONE_HOT,
                 evidence=evidence,
                 where=crash.where,
@@ -201,8 +201,8 @@ class BroadcastLoss(MessageRule):
         if symptom.wants_indices and (prediction is None or target is None):
             return self.found(
                 "The loss expects class indices, one integer per prediction, but the target has one axis too "
-                "many: one-hot rows, a last axis of size 1, or colour channels. "
-                f"{not_known('its shape', crash.live)}",
+                "many. The extra axis may come from one-hot rows, a last axis of size 1, or colour channels. "
+                f"{not_known('the shape of the target', crash.live)}",
                 fix=INDICES,
                 evidence=evidence,
                 where=crash.where,
@@ -252,32 +252,33 @@ def _rows(predictions: int, targets: int) -> tuple[str, Fix]:
     if predictions % targets == 0:
         each = predictions // targets
         return (
-            f"{seen} That is {each} predictions per target: the output keeps an axis (positions, windows or "
-            "pixels) that the targets lack, or a reshape (x.view(-1, n)) moves other axes into the batch "
-            "axis.",
+            f"{seen} That is {each} predictions per target. Either the output keeps an axis (positions, "
+            "windows or pixels) that the targets lack, or a reshape (x.view(-1, n)) moves other axes into "
+            "the batch axis.",
             (
-                "x = x.flatten(1) before the last layer, which keeps the batch axis, and set in_features to match",
-                "pool the extra axis with x.mean(dim=1), or take the last position with x[:, -1]",
+                "use x = x.flatten(1), which keeps the batch axis, before the last layer; set in_features to "
+                "match",
+                "pool the extra axis: x.mean(dim=1)",
+                "keep only the last position: x[:, -1]",
                 print_both,
             ),
         )
     if targets % predictions == 0:
         each = targets // predictions
         return (
-            f"{seen} That is {each} targets per prediction: either there is a label for each of {each} "
-            "positions but only one prediction for the whole input, or one-hot rows were flattened, or the "
-            "output was truncated.",
+            f"{seen} That is {each} targets per prediction. There are three possible causes: {each} labelled "
+            "positions share one prediction, one-hot rows were flattened, or the output was truncated.",
             (
-                "if there is one label per position: use a model that predicts one value per position",
+                "if there is one label per position, use a model that predicts one value per position",
                 f"target.view(-1, {each}).argmax(1), if the targets are one-hot",
                 print_both,
             ),
         )
     return (
-        f"{seen} Neither number is a multiple of the other: a reshape mixes the batch with other axes, the "
-        "last batch is smaller than a hard-coded batch size, or the labels and the predictions are "
-        "sequences of different lengths.",
-        ("x.view(x.size(0), -1) instead of a hard-coded batch size", print_both),
+        f"{seen} Neither number is a multiple of the other. There are three possible causes: a reshape mixes "
+        "the batch with other axes, the last batch is smaller than a hard-coded batch size, or labels and "
+        "predictions are sequences of different lengths.",
+        ("use x.view(x.size(0), -1) instead of a hard-coded batch size", print_both),
     )
 
 
@@ -286,15 +287,15 @@ def _mask_with_channels(target: Shape) -> tuple[str, Fix]:
     axis = 3 if (target[3] or 0) <= 4 < (target[1] or 0) else 1
     count = target[axis]
     seen = (
-        f"The loss expects class indices, one integer per pixel, but the mask has shape {target}: axis {axis} "
-        f"of size {count} is one axis too many."
+        f"The loss expects class indices, one integer per pixel, but the mask has shape {target}: it has an "
+        f"extra axis (axis {axis}, of size {count})."
     )
     if count == 1:
         return seen, f"target = target.squeeze({axis})"
     one_hot = f"target = target.argmax(dim={axis}), if it has one channel per class"
     return seen, (
         one_hot,
-        ("if the values are colours: replace each colour with its class index when you load the masks"),
+        "if the values are colours, replace each colour with its class index when you load the masks",
     )
 
 
@@ -305,7 +306,7 @@ def _classes_axis(wanted: tuple[int, ...], got: tuple[int, ...]) -> tuple[str, F
             f"The loss takes the classes from axis 1 of the prediction, so it needs targets of shape {wanted}, "
             f"but got {got}: the prediction has one axis too many, such as the time steps of a sequence.",
             (
-                "output[:, -1], or output.mean(1), for outputs of shape (batch, steps, classes)",
+                "for outputs of shape (batch, steps, classes), use output[:, -1] or output.mean(1)",
                 "output.squeeze(1), if print(output.shape) shows that axis 1 has size 1",
             ),
         )
@@ -315,14 +316,15 @@ def _classes_axis(wanted: tuple[int, ...], got: tuple[int, ...]) -> tuple[str, F
             f"but got {got}: the prediction lost an axis through squeeze() or indexing, or the target has "
             "one axis too many.",
             (
-                "print(output.shape, target.shape): (batch, classes, ...) and (batch, ...)",
+                "print(output.shape, target.shape), which must be (batch, classes, ...) and (batch, ...)",
                 "use squeeze(1) rather than squeeze(), which also drops the batch axis when the batch size is 1",
-                "target.argmax(1) if the target has a class axis, or target[:, 0] if it has a channel axis",
+                "target.argmax(1), if the target has a class axis",
+                "target[:, 0], if the target has a channel axis",
             ),
         )
     return (
         f"The loss takes the classes from axis 1 of the prediction, so it needs targets of shape {wanted}, but "
-        f"got {got}: usually the classes are the last axis of the prediction, and axis 1 holds the positions.",
+        f"got {got}. The usual cause is that axis 1 holds the positions, and the last axis holds the classes.",
         (
             "loss_fn(output.flatten(0, -2), target.flatten()), for outputs of shape (batch, positions, classes)",
             "loss_fn(output.movedim(-1, 1), target), to keep the axes",
@@ -354,11 +356,11 @@ def _table(prediction: tuple[int, ...], target: tuple[int, ...] | None) -> str:
     import numpy as np
 
     if target is None:
-        return " and compares values that do not belong together"
+        return " and compares unrelated values"
     try:
         full = np.broadcast_shapes(prediction, target)
     except ValueError:
-        return " and compares values that do not belong together"
+        return " and compares unrelated values"
     targets_each = math.prod(full) // max(1, math.prod(prediction))
     predictions_each = math.prod(full) // max(1, math.prod(target))
     what = (

@@ -96,7 +96,7 @@ class InitialLossOff(Rule):
             raise NotApplicable("needs a loss without class weights")
         if outputs.multiplied:
             raise NotApplicable(
-                "needs unscaled scores: these scores are multiplied by a factor, such as 1 / temperature"
+                "needs unscaled logits: these logits are multiplied by a factor, such as 1 / temperature"
             )
         if not math.isfinite(loss.value):
             raise NotApplicable("needs a finite loss")
@@ -139,7 +139,7 @@ def _causes(model: ModelFacts | None, batch: BatchFacts | None) -> dict[str, str
     found["the initial weights of the last layer are too large"] = "give the last layer smaller initial weights"
     if model is None or model.library == "transformers":
         found["a pretrained head orders the classes differently"] = (
-            "compare a pretrained head's class order with the labels"
+            "compare the class order of the pretrained head with the labels"
         )
     return found
 
@@ -159,7 +159,9 @@ def _range(outputs: OutputFacts) -> str:
 
 
 def _possible(causes: list[str]) -> str:
-    return ", or ".join(part for part in (", ".join(causes[:-1]), causes[-1]) if part)
+    if len(causes) < 3:
+        return " or ".join(causes)
+    return f"{', '.join(causes[:-1])}, or {causes[-1]}"
 
 
 def _summed(loss: LossFacts, terms: int, chance: float) -> bool:

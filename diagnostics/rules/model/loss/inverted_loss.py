@@ -80,13 +80,13 @@ class InvertedLoss(Rule):
         if not losses.in_unit_range and not losses.scale_free:
             return None
         return self.found(
-            f"The loss {losses.name} is higher for correct predictions than for wrong ones: it is "
-            f"{losses.right:.4g} for predictions within 1% of the targets and {losses.constant:.4g} for a "
+            f"The loss {losses.name} is higher for correct predictions than for wrong ones. It is "
+            f"{losses.right:.4g} for predictions within 1% of the targets but {losses.constant:.4g} for a "
             f"constant prediction, and the model has reached {losses.reached:.4g}. Training lowers the "
             "loss, which makes the predictions wrong.",
             fix=(
-                "return 1 - score, or -score, for a score that should be high",
-                "keras.losses.cosine_similarity already has a minus sign: do not negate it; you may add 1",
+                "return 1 - score (or -score), if a higher score is better",
+                "do not negate keras.losses.cosine_similarity, which already has a minus sign",
             ),
             evidence={
                 "loss": losses.name,
@@ -118,10 +118,10 @@ class InvertedLoss(Rule):
         """Report a run whose steps move the output away from the targets."""
         if seen.opposed < OPPOSED * seen.steps:
             return None
-        moves = "makes errors larger"
+        moves = "makes the errors larger"
         if seen.of_masks:
-            moves = "lowers the predictions on the foreground of the masks and raises them on the background"
-        goes, loss = "descent", "The loss is higher for correct predictions."
+            moves = "lowers the predictions in the foreground of the masks and raises them in the background"
+        goes, loss = "descent", "The loss is higher for correct predictions than for wrong ones."
         if seen.maximized:
             goes, loss = "ascent", "The optimizer has maximize=True."
         return self.found(
@@ -130,7 +130,7 @@ class InvertedLoss(Rule):
             fix=MINIMISE
             if seen.maximized
             else (
-                "loss = 1 - score, or -score, for a score that should be high",
+                "loss = 1 - score (or -score), if a higher score is better",
                 "loss = error, without a minus sign",
             ),
             evidence={"steps": seen.steps, "opposed": seen.opposed, "maximized": seen.maximized},

@@ -13,7 +13,7 @@ from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts, clas
 from diagnostics.facts.where import Where
 from diagnostics.text.join import listed, not_known
 
-RENUMBER = "number the classes from 0, and mark labels that the loss should skip with its ignore_index"
+RENUMBER = "number the classes from 0; for labels that the loss should skip, use its ignore_index argument"
 
 
 class LabelsOutOfRange(MessageRule):
@@ -88,8 +88,8 @@ class LabelsOutOfRange(MessageRule):
             f"{not_known('the number of outputs and the examples with that label', live=False)}",
             fix=(
                 symptom.outputs_setting.format("n") + ", where n is the largest label + 1",
-                "print(labels.unique()) on the CPU: colours and the value 255 in a mask are not classes; map "
-                "them to 0..C-1, or give the loss ignore_index=255",
+                "call print(labels.unique()) on the CPU; if a mask holds colours, map them to classes 0..C-1",
+                "give the loss ignore_index=255, if 255 marks mask pixels to skip",
             ),
             evidence={"label": symptom.label},
             where=crash.where,
@@ -118,7 +118,8 @@ class LabelsOutOfRange(MessageRule):
             "labels_in_batch": int(labels.size),
         }
         counted = (
-            f"{outside.size} of the {labels.size} labels in {labels_from} {verb} out of range ({listed(culprits)})"
+            f"{outside.size} of the {labels.size} labels in {labels_from} {verb} out of range "
+            f"(label{'s' if len(culprits) > 1 else ''} {listed(culprits)})"
         )
         if low < 0:
             return self.found(
@@ -128,11 +129,12 @@ class LabelsOutOfRange(MessageRule):
                 where=where,
             )
         fix: tuple[str, ...] = (setting.format(high + 1),)
+        seen = f"so there are at least {high + 1} classes, but the model has {num_outputs} outputs"
         if (low, high) == (1, num_outputs):
-            fix = ("if the labels start at 1: subtract 1 from each", *fix)
+            seen = f"but the model's {num_outputs} outputs are for labels from 0 to {num_outputs - 1}"
+            fix = ("if the labels start at 1, subtract 1 from each label", *fix)
         return self.found(
-            f"The labels range from {low} to {high}, so there are at least {high + 1} classes, but the model "
-            f"has {num_outputs} outputs. {counted}.",
+            f"The labels range from {low} to {high}, {seen}. {counted}.",
             fix=fix,
             evidence=evidence,
             where=where,

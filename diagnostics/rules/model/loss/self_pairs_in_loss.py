@@ -75,8 +75,8 @@ class SelfPairsInLoss(Rule):
             return None
         score = float(itself.mean())
         return self.found(
-            f"The cross entropy compares each of the {rows} rows with all {rows} rows, including itself. A row's "
-            f"score with itself ({score:.3g}) is the highest in every row but is never the target. So each row is "
+            f"The cross entropy compares each of the {rows} rows with all {rows} rows, including itself. Each "
+            f"row's score with itself ({score:.3g}) is its highest score, but is never the target. So each row is "
             "its own negative, and no weights can make that pair less similar.",
             fix=(
                 "scores = scores.masked_fill(torch.eye(len(z), dtype=torch.bool, device=z.device), -torch.inf)",

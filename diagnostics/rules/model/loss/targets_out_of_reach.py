@@ -31,8 +31,8 @@ _OF_ZEROS: Final = {
     "cosine_embedding_loss": "A pair with target 0 adds nothing to the loss, which therefore only pulls similar "
     "pairs together and falls to 0 once all predictions are the same.",
     "hinge_embedding_loss": "A target of 0 has both effects: it pulls the pair together and pushes it apart.",
-    "margin_ranking_loss": "With a target of 0 the loss is the margin for any prediction: it has no gradient.",
-    "soft_margin_loss": "With a target of 0 the loss is log(2), whatever the prediction: it has no gradient.",
+    "margin_ranking_loss": "With a target of 0, the loss is the margin for any prediction, so it has no gradient.",
+    "soft_margin_loss": "With a target of 0, the loss is log(2) for any prediction, so it has no gradient.",
 }
 
 MARGIN = 0.1  # of the range, or of the largest target if it has no end; labels may be noisy or smoothed
@@ -152,7 +152,7 @@ class TargetsOutOfReach(Rule):
         zeros = int((targets == 0).sum())
         if zeros < SHARE * targets.size or zeros + int((targets == 1).sum()) < targets.size:
             return None
-        seen = f"{zeros:,} of the {targets.size:,} targets are 0 and the others are 1"
+        seen = f"{zeros:,} of the {targets.size:,} targets are 0, and the others are 1"
         if zeros == targets.size:
             seen = f"All {zeros:,} targets are 0"
         return self.found(
@@ -211,7 +211,7 @@ class TargetsOutOfReach(Rule):
         return self.found(
             "poisson_nll_loss expects the logarithm of the rate (log_input=True) but got a rate, the output of "
             f"{made_by}. {effect}.",
-            fix=("torch.nn.PoissonNLLLoss(log_input=False)", f"remove the last {made_by}"),
+            fix=("torch.nn.PoissonNLLLoss(log_input=False)", f"remove the final {made_by}"),
             evidence={"made_by": made_by, "mean_target": mean},
         )
 
@@ -245,7 +245,7 @@ class TargetsOutOfReach(Rule):
             return self.found(
                 f"Scores and targets have shape {shape}, and the targets add up to 1 over the last axis, as the "
                 f"probabilities of {width} classes do. But cross_entropy applies its softmax over the second "
-                f"axis, of size {shape[1]}, so it compares positions with each other instead of classes.",
+                f"axis (of size {shape[1]}), so it compares positions with each other instead of classes.",
                 fix=(
                     f"loss_fn(scores.flatten(0, -2), targets.flatten(0, -2))  # (n, {width})",
                     "loss_fn(scores.movedim(-1, 1), targets.movedim(-1, 1))",
@@ -255,10 +255,11 @@ class TargetsOutOfReach(Rule):
         if len(shape) > 2 or width > MANY or symmetric or several < SHARE:
             return None
         return self.found(
-            f"{several:.0%} of the examples have more than one target of 1, that is, several of the {width} "
-            "labels. cross_entropy compares the outputs of an example with each other and is lowest where these "
-            "labels share a total probability of 1, so no output says whether its own label is present.",
-            fix=("torch.nn.BCEWithLogitsLoss()", "for one class per example: use its index as the target"),
+            f"{several:.0%} of the examples have more than one target of 1: several of the {width} labels "
+            "apply at once. cross_entropy compares the outputs of an example with each other. It is lowest "
+            "where these labels share a total probability of 1, so no output says whether its own label is "
+            "present.",
+            fix=("torch.nn.BCEWithLogitsLoss()", "for one class per example, use the class index as the target"),
             evidence=evidence,
             severity="warning",
         )
@@ -281,14 +282,15 @@ class TargetsOutOfReach(Rule):
             "its gradient is zero and the model learns nothing.",
             fix={
                 "keras": (
-                    'for two classes: a sigmoid at the end and loss="binary_crossentropy"',
-                    "for more classes: one output for each class and one-hot targets",
-                    'for a numeric target: no activation at the end and loss="mse"',
+                    'for two classes, use a sigmoid at the end and loss="binary_crossentropy"',
+                    "for more than two classes, use one output per class and one-hot targets",
+                    'for a numeric target, use no activation at the end and loss="mse"',
                 ),
                 "torch": (
-                    "for two classes: torch.nn.BCEWithLogitsLoss(), with targets of 0. and 1.",
-                    "for more classes: one output for each class, and class indices of shape (N,) as targets",
-                    "for a numeric target: torch.nn.MSELoss()",
+                    "for two classes, use torch.nn.BCEWithLogitsLoss() with targets of 0. and 1.",
+                    "for more than two classes, use one output per class, and class indices of shape (N,) as "
+                    "targets",
+                    "for a numeric target, use torch.nn.MSELoss()",
                 ),
             },
             evidence={"units": 1, "loss": loss, "distinct_targets": distinct},
@@ -305,14 +307,14 @@ class TargetsOutOfReach(Rule):
             return None
         lowest, highest = float(targets.min()), float(targets.max())
         classes = [int(one) for one in np.unique(np.trunc(targets))]
-        left = f"class {classes[0]}" if len(classes) == 1 else f"{len(classes)} classes"
+        left = f"all become class {classes[0]}" if len(classes) == 1 else f"become {len(classes)} classes"
         return self.found(
             f"{share:.0%} of the targets are not integers: the targets range from {lowest:.4g} to {highest:.4g}, "
-            f"but {_named(loss)} expects class indices. It truncates the fractions, so the "
-            f"{np.unique(targets).size} different targets in this batch become {left}.",
+            f"but {_named(loss)} expects class indices. It drops the fractional part, so the "
+            f"{np.unique(targets).size} different targets in this batch {left}.",
             fix=(
-                "use integer labels from 0 without scaling: divide the images by 255, not the labels",
-                'for numeric targets: one output and loss="mse"',
+                "use unscaled integer labels that start at 0: divide the images by 255, not the labels",
+                'for numeric targets, use one output and loss="mse"',
             ),
             evidence={
                 "lowest_target": lowest,
@@ -340,21 +342,21 @@ class TargetsOutOfReach(Rule):
         what = "class indices" if numbers else "several labels" if highest == 1 else "quantities"
         named = _named(loss)
         return self.found(
-            f"{share:.0%} of the examples have targets that are not a distribution over the {width} classes: each "
-            f"target has several values, from {lowest:.4g} to {highest:.4g}, which look like {what} and add up to "
-            f"{np.median(rows.sum(1)):.4g} (the median) instead of 1. {named[0].upper()}{named[1:]} is lowest "
-            "where the outputs are proportional to these values, and accuracy compares only the positions of the "
-            "largest values.",
+            f"In {share:.0%} of the examples, the target is not a distribution over the {width} classes. It "
+            f"has several values, from {lowest:.4g} to {highest:.4g}, which look like {what} and add up to a "
+            f"median of {np.median(rows.sum(1)):.4g} instead of 1. {named[0].upper()}{named[1:]} is lowest "
+            "where the outputs are proportional to these values, and accuracy compares only the positions of "
+            "the largest values.",
             fix={
                 "torch": (
-                    "for one class per example: use its index as the target",
-                    "for several labels: torch.nn.BCEWithLogitsLoss()",
+                    "for one class per example, use the class index as the target",
+                    "for several labels, use torch.nn.BCEWithLogitsLoss()",
                 ),
                 "keras": (
-                    "for one class per example: keras.utils.to_categorical(labels)",
-                    "for class indices at several positions: a softmax at each position, and "
+                    "for one class per example, use keras.utils.to_categorical(labels)",
+                    "for class indices at several positions, use a softmax at each position and "
                     'loss="sparse_categorical_crossentropy"',
-                    'for several labels: activation="sigmoid" and loss="binary_crossentropy"',
+                    'for several labels, use activation="sigmoid" and loss="binary_crossentropy"',
                 ),
             },
             evidence={
@@ -377,12 +379,12 @@ class TargetsOutOfReach(Rule):
         if share < SHARE or labels.min() < -ROUNDING or labels.max() > 1 + ROUNDING:
             return None
         return self.found(
-            f"The model ends in a softmax, so the {width} outputs of an example add up to 1, but in {share:.0%} "
-            f"of the examples the targets add up to more than 1, up to {sums.max():.4g}: several labels apply at "
-            "once. With two labels, the two outputs cannot both exceed 0.5.",
+            f"The model ends in a softmax, so the {width} outputs of an example add up to 1. But in {share:.0%} "
+            f"of the examples, several labels apply at once: the targets add up to more than 1 (up to "
+            f"{sums.max():.4g}). With two labels, the two outputs cannot both exceed 0.5.",
             fix={
-                "torch": "a sigmoid for each label: torch.nn.BCEWithLogitsLoss() on outputs without softmax",
-                "keras": f'keras.layers.Dense({width}, activation="sigmoid") with loss="binary_crossentropy"',
+                "torch": "use a sigmoid for each label: torch.nn.BCEWithLogitsLoss() on outputs without softmax",
+                "keras": f'use keras.layers.Dense({width}, activation="sigmoid") with loss="binary_crossentropy"',
             },
             evidence={
                 "last_activation": "softmax",
@@ -427,7 +429,7 @@ class TargetsOutOfReach(Rule):
             "target of 2 or more, the loss has no minimum: it is unbounded below.",
             fix={
                 "torch": f"use {classes} outputs and torch.nn.CrossEntropyLoss()",
-                "keras": f'keras.layers.Dense({classes}, activation="softmax") with '
+                "keras": f'use keras.layers.Dense({classes}, activation="softmax") with '
                 'loss="sparse_categorical_crossentropy"',
             },
             evidence={
@@ -446,15 +448,18 @@ class TargetsOutOfReach(Rule):
         if share < SHARE:
             return None
         lowest, highest = float(targets.min()), float(targets.max())
+        spread = f"the targets range from {lowest:.4g} to {highest:.4g}"
+        if lowest == highest:
+            spread = f"every target is {lowest:.4g}"
         reach = f"values from {least:g} to {most:g}" if math.isfinite(most) else f"values of {least:g} or more"
         return self.found(
-            f"The model ends in {activation}, which returns {reach}, but the targets range from {lowest:.4g} to "
-            f"{highest:.4g}: {share:.0%} of them are out of reach. The predictions saturate at the bound, where "
-            "they get no gradient.",
+            f"The model ends with {activation}, which returns {reach}, but {spread}. {share:.0%} of the "
+            "targets are out of reach: the predictions saturate at the bound, "
+            "where they get no gradient.",
             fix={
                 "torch": (
                     f"scale the targets to the range of {activation}",
-                    "remove the last " + activation,
+                    "remove the final " + activation,
                 )[::step],
                 "keras": (
                     "keras.layers.Dense(units)  # no activation",

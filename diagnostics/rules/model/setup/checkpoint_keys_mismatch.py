@@ -98,10 +98,12 @@ class CheckpointKeysMismatch(MessageRule):
         if not few and (prefix is None or len(loaded.missing) * 2 < loaded.keys):
             return None
         seen, fix = _of_model(symptom, strict=False)
-        none = "no key of the checkpoint matches" if not loaded.loaded else f"only {loaded.loaded} keys match"
+        none = "no checkpoint key matches" if not loaded.loaded else f"only {loaded.loaded} keys match"
+        unchanged = len(loaded.missing)
+        left = f"all {unchanged}" if unchanged == loaded.keys else f"{unchanged} of the {loaded.keys}"
         return self.found(
-            f"`load_state_dict(..., strict=False)` left {len(loaded.missing)} of the {loaded.keys} keys of "
-            f"{loaded.model} unchanged: {none}. {seen} The model trains from random initial weights.",
+            f"`load_state_dict(..., strict=False)` left {left} keys of {loaded.model} unchanged: {none}. "
+            f"{seen} The model trains from random initial weights.",
             fix=(*((fix,) if isinstance(fix, str) else fix), "print what load_state_dict returns"),
             evidence={
                 "model": loaded.model,
@@ -186,8 +188,8 @@ def _of_optimizer() -> tuple[str, Fix]:
 def _of_first(key: str) -> tuple[str, Fix]:
     """Report what one key reveals: PyTorch before 0.4 stops at the first that the model lacks."""
     seen = (
-        f"The checkpoint has the key {key}, but the model has no key of that name; this PyTorch names only the "
-        "first such key."
+        f"The checkpoint has the key {key}, but the model has no key of that name. This PyTorch version names "
+        "only the first such key."
     )
     for prefix, wrapper in WRAPPERS.items():
         if key.startswith(prefix) and prefix in ("module.", "_orig_mod."):
@@ -199,13 +201,13 @@ def _of_first(key: str) -> tuple[str, Fix]:
                 ),
             )
     return (
-        f"{seen} A model wrapped in DataParallel has 'module.' in front of every key; otherwise the two "
-        "architectures differ.",
+        f"{seen} A model wrapped in DataParallel has 'module.' in front of every key. If that is not the cause, "
+        "the two architectures differ.",
         (
-            "model.load_state_dict(state) before model = DataParallel(model), or "
-            "model.module.load_state_dict(state)",
+            "call model.load_state_dict(state) before model = DataParallel(model)",
+            "model.module.load_state_dict(state), if the model is already wrapped",
             "print(list(state)[:3], list(model.state_dict())[:3]) to see how the names differ",
-            "build the model with the arguments that the checkpoint was trained with",
+            "build the model with the arguments used to train the checkpoint",
         ),
     )
 
@@ -215,14 +217,15 @@ def _of_half(symptom: CheckpointKeysDiffer) -> tuple[str, Fix]:
     model = symptom.model or "The model"
     return (
         f"{model} has keys that the checkpoint lacks, such as {listed(symptom.missing, most=MAX_KEYS_NAMED)}; "
-        "the message was shortened and does not show the checkpoint's own keys. If the checkpoint's keys are the "
-        "same names with 'module.' in front, or with the first part missing, one of the two is wrapped in "
+        "the error message was shortened and does not show the checkpoint's own keys. If the names differ only in "
+        "a leading part such as 'module.', then either this model or the saved one is wrapped, for example in "
         "DataParallel.",
         (
             "print(list(state)[:3], list(model.state_dict())[:3]) to see how the names differ",
-            "wrap the model before load_state_dict, as when it was saved (model = DataParallel(model)); or state "
-            "= {key.removeprefix('module.'): value for key, value in state.items()}",
-            "if the names have nothing in common: build the model with the arguments used to train the checkpoint",
+            "wrap the model before load_state_dict, if it was wrapped when it was saved: model = "
+            "DataParallel(model)",
+            "state = {key.removeprefix('module.'): value for key, value in state.items()}",
+            "if the names have nothing in common, build the model with the arguments used to train the checkpoint",
         ),
     )
 
@@ -241,7 +244,7 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False, strict: bool
                 f"if key.startswith({prefix!r})}}",
             )
         return (
-            f"Every key of the checkpoint begins with {prefix!r}{by}, but the keys of {model} do not.",
+            f"Every checkpoint key begins with {prefix!r}{by}, but the keys of {model} do not.",
             (
                 f"state = {{key.removeprefix({prefix!r}): value for key, value in state.items()}}",
                 "save the inner model next time: wrapped.module.state_dict()"
@@ -252,7 +255,7 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False, strict: bool
     if prefix is not None:
         by = f" (added by {WRAPPERS[prefix[1:]]})" if prefix[1:] in WRAPPERS else ""
         return (
-            f"The keys of {model} begin with {prefix[1:]!r}{by}, but the keys of the checkpoint do not.",
+            f"The keys of {model} begin with {prefix[1:]!r}{by}, but the checkpoint's keys do not.",
             (
                 f"load into the inner model: {model_attribute(prefix[1:])}.load_state_dict(state)",
                 f"state = {{{prefix[1:]!r} + key: value for key, value in state.items()}}",
@@ -262,7 +265,7 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False, strict: bool
         ours, theirs = parts
         same = [key for key in symptom.missing if key.startswith(theirs)]
         return (
-            f"{count_of(len(same), 'key')} of {model} begin with {theirs!r} where the keys of the checkpoint "
+            f"{count_of(len(same), 'key')} of {model} begin with {theirs!r} where the checkpoint's keys "
             f"begin with {ours!r}; otherwise the names are the same.",
             f"state = {{key.replace({ours!r}, {theirs!r}, 1): value for key, value in state.items()}}",
         )
@@ -291,28 +294,28 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False, strict: bool
             f"has one, {layer}: it was saved from a different class of the same name.",
             (
                 "build the model with the code of the repository that published the checkpoint, and with the "
-                "library release that the repository names or bundles (its own timm, for example)",
+                "library release that the repository names or bundles (such as its own copy of timm)",
             ),
         )
     if renumbered(symptom):
         return (
             f"{sentence[:1].upper()}{sentence[1:]}. The names differ only in their numbers: the same layers "
-            "are at different positions, because a different release of the library is installed, or "
-            "because a layer before them was added or removed.",
+            "are at different positions. Either a different release of the library is installed, or a "
+            "layer before them was added or removed.",
             (
                 "compare the version shown by python -m pip show timm (or the library that builds the model) "
-                "with the one that saved the checkpoint; timm 0.9 moved Swin's downsample to the next layer",
-                "rename the keys in the state dict, if one layer was added or removed",
+                "with the version that saved the checkpoint; timm 0.9 moved Swin's downsample to the next layer",
+                "rename the keys in the state dict, if a layer was added or removed",
             ),
         )
-    build = "build the model with the arguments that the checkpoint was trained with"
+    build = "build the model with the arguments used to train the checkpoint"
     in_part_only = (
         "model.load_state_dict(state, strict=False), if only a new head is missing; print what load_state_dict "
         "returns"
     )
     return (
-        f"{sentence[:1].upper()}{sentence[1:]}. The checkpoint belongs to a different architecture, or to a "
-        "different version of this one.",
+        f"{sentence[:1].upper()}{sentence[1:]}. The checkpoint comes from a different architecture, or from "
+        "a different version of this one.",
         (build, in_part_only) if strict else build,
     )
 

@@ -72,7 +72,7 @@ class TestFromCrash:
                 ("score",),
                 'rename the target column to "labels": dataset = dataset.rename_column("score", "labels")',
             ),
-            (("idx", "score"), "rename the target column (idx or score?) to"),
+            (("idx", "score"), "rename the target column (perhaps idx or score) to"),
             ((), 'dataset = dataset.rename_column("YOUR_TARGET_COLUMN", "labels")'),
         ],
         ids=["one", "several", "unknown"],

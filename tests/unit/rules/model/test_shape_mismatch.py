@@ -119,7 +119,8 @@ class TestFromOperands:
         ],
     )
     def test_transposes_one_where_that_makes_them_fit(self, operation, a, b):
-        symptom = OperandsMisfit(operation, a[-1], b[-1], None, (), {"a": a, "b": b})
+        other = b[0] if operation == "matrix product" else b[-1]
+        symptom = OperandsMisfit(operation, a[-1], other, None, (), {"a": a, "b": b})
         assert RULE.from_operands(CRASH, symptom).severity == "error"
 
     def test_a_product_without_its_tensors_may_be_a_linear(self):
