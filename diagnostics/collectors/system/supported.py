@@ -54,7 +54,7 @@ PRIVATE = (
     "cuda._initialized",
     "fx._symbolic_trace._get_is_fx_tracing or _is_fx_tracing_flag",  # the second one until PyTorch 2.13
 )
-"""Private names of PyTorch that this library needs in each of a script's calls: without one, it observes nothing."""
+"""Private names of PyTorch that hooks read in every call of a script: without one of them, nothing is observed."""
 
 
 def unsupported(package: str) -> str | None:

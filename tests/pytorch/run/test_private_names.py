@@ -21,7 +21,7 @@ for step in range(4):
 """
 
 
-@pytest.mark.parametrize("names", (PRIVATE[0], "_C._current_graph_task_id", "_C._get_tracing_state", PRIVATE[-1]))
+@pytest.mark.parametrize("names", [PRIVATE[0], "_C._current_graph_task_id", "_C._get_tracing_state", PRIVATE[-1]])
 def test_a_release_without_it_is_not_observed_and_the_script_runs_as_without_us(torch_forks, tmp_path, names):
     (tmp_path / "train.py").write_text(SCRIPT)
     path, *other = names.split(" or ")
