@@ -31,6 +31,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-messages", action="store_true", help="rewrite the snapshots of findings")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    selected = config.option.keyword or any("::" in argument for argument in config.args)
+    if config.getoption("--update-messages", default=False) and selected:
+        raise pytest.UsageError("--update-messages rewrites whole files: name whole test files, without -k or ::")
+
+
 @pytest.fixture(scope="module", autouse=True)
 def recorded_rules() -> Iterator[None]:
     """Record what the checks of all rules return and raise, while the tests of a module run."""
