@@ -141,6 +141,10 @@ def draws_from_its_stream(program: Program, _layer: Any, inputs: Any) -> Any:
     return inputs + 0.1 * program.stream.normal((1, 8))
 
 
+def draws_with_numpy(program: Program, _layer: Any, inputs: Any) -> Any:
+    return inputs + 0.1 * program.generator.normal()
+
+
 def assigns(program: Program, _layer: Any, inputs: Any) -> Any:
     program.variable.assign_add(1.0)
     return inputs + program.variable
@@ -157,7 +161,7 @@ def calls_python(program: Program, _layer: Any, inputs: Any) -> Any:
 
 EFFECTS = (
     prints, writes, counts, counts_in_a_global, fills_a_cache, remembers, counts_on, takes_from_a_queue,
-    takes_noise, draws_from_its_stream, assigns, calls_python,
+    takes_noise, draws_from_its_stream, draws_with_numpy, assigns, calls_python,
 )  # fmt: skip
 CALLS: dict[str, Callable[[Path, Any], Any]] = {
     **{effect.__name__: _of_layer(effect) for effect in EFFECTS},
