@@ -50,7 +50,7 @@ def test_evidence_names_the_kind_and_the_value_of_the_message(text, kind, what):
         (
             "linear(): argument 'input' (position 1) must be Tensor, not tuple",
             "mismatched-call",
-            "linear needs a tensor for input, but got tuple.",
+            "The argument input of linear must be a tensor, but has type tuple.",
         ),
         (
             "NCCL error in: comm.cpp:1275, internal error\n"
