@@ -27,20 +27,20 @@ ONE_HOT = {
         "target.float(), which CrossEntropyLoss interprets as probabilities",
     ),
     "keras": (
-        "keras.losses.CategoricalCrossentropy, which reads one-hot targets",
+        "for one-hot targets, use keras.losses.CategoricalCrossentropy",
         "pass target.argmax(-1) to the loss",
     ),
 }
 OF_SEQUENCES = (  # of a loss that reads one class index per example; as the row of the message has it
-    "return_sequences=False in the last recurrent layer",
-    "keras.layers.GlobalAveragePooling1D() before the last layer",
-    "keras.layers.Flatten() before the last layer",
+    "set return_sequences=False in the last recurrent layer",
+    "add keras.layers.GlobalAveragePooling1D() before the last layer",
+    "add keras.layers.Flatten() before the last layer",
 )
 SPARSE = (  # as the row of the message has it, which the page for pasted errors reads
-    "keras.losses.CategoricalCrossentropy, which reads one-hot targets",
-    "pass target.argmax(-1) to the loss, if it is one-hot",
-    "if the target has fewer axes: keras.layers.Flatten() before the last layer, or return_sequences=False in the "
-    "last recurrent layer",
+    "for one-hot targets, use keras.losses.CategoricalCrossentropy",
+    "pass target.argmax(-1) to the loss, if the target is one-hot",
+    "if the target has too few dimensions: add keras.layers.Flatten() before the last layer, or set "
+    "return_sequences=False in the last recurrent layer",
 )
 
 
@@ -119,7 +119,7 @@ class BroadcastLoss(MessageRule):
                 "torch": "pool or flatten the positions before the last layer: x.flatten(1) or x.mean(dim=1)",
                 "keras": (
                     "keras.layers.Flatten() before the Dense layers",
-                    "return_sequences=False in the last recurrent layer",
+                    "set return_sequences=False in the last recurrent layer",
                     "keras.layers.GlobalAveragePooling1D()",
                 ),
             },

@@ -205,7 +205,7 @@ def _of_first(key: str) -> tuple[str, Fix]:
             "model.load_state_dict(state) before model = DataParallel(model), or "
             "model.module.load_state_dict(state)",
             "print(list(state)[:3], list(model.state_dict())[:3]) to see how the names differ",
-            "build the model with the arguments that the checkpoint was trained with",
+            "build the model with the arguments used to train the checkpoint",
         ),
     )
 
@@ -305,7 +305,7 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False, strict: bool
                 "rename the keys in the state dict, if one layer was added or removed",
             ),
         )
-    build = "build the model with the arguments that the checkpoint was trained with"
+    build = "build the model with the arguments used to train the checkpoint"
     in_part_only = (
         "model.load_state_dict(state, strict=False), if only a new head is missing; print what load_state_dict "
         "returns"
