@@ -83,9 +83,9 @@ def spawned(said: str) -> KnownFailure:
         "A worker ended while starting. Where processes are spawned (Windows, macOS), a worker imports the script "
         "again and gets the dataset through pickle. The worker's own error is elsewhere in the output.",
         (
-            'put the training under if __name__ == "__main__":',
+            'put the training code under if __name__ == "__main__":',
             "define the dataset's class in its own module, not in a notebook cell",
-            "DataLoader(..., num_workers=0), which raises the worker's own error in the main process",
+            "use DataLoader(..., num_workers=0), which raises the worker's error in the main process",
         ),
         said,
         "spawned",

@@ -162,7 +162,7 @@ class TestNoTarget:
 
         live, text = recognised(fit(Silent(3), X, LABELS))
         assert live.rule == "refused-call"
-        assert "a layer or function has no return" in live.cause
+        assert "a layer or function without return" in live.cause
         assert text == LabelsInInputsCrash()  # the same words: only the frames tell the one from the other
 
     def test_so_is_a_none_in_the_users_own_code(self):

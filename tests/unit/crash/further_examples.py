@@ -103,12 +103,12 @@ _BATCH = "move the batch to the model's device"
 WHOLE = {  # texts of which the message alone is not enough, with rule and the beginning of the first fix
     "a warning of checkpointing": (
         "no-gradient",
-        "model.enable_input_require_grads(), for adapters",
+        "for adapters on a frozen model: model.enable_input_require_grads()",
         f"checkpoint.py:61: UserWarning: None of the inputs have requires_grad=True.\n{_BACKWARD}",
     ),
     "adapters in a sentence": (
         "no-gradient",
-        "model.enable_input_require_grads(), before get_peft_model",
+        "call model.enable_input_require_grads() before get_peft_model",
         f"I train with a LoraConfig of peft and gradient checkpointing:\n{_BACKWARD}",
     ),
     "no word of adapters": ("no-gradient", "compute the loss from the model's own output", _BACKWARD),
@@ -117,12 +117,12 @@ WHOLE = {  # texts of which the message alone is not enough, with rule and the b
     "torchrun alone": ("launcher-failure", "run torchrun --log-dir logs", _TORCHRUN),
     "a meter that keeps the loss": (
         "out-of-memory",
-        "loss.item() in that line",
+        "use loss.item() in that line",
         "meter.update(loss, x.size(0))\nRuntimeError: CUDA error: out of memory",
     ),
     "a sum that keeps the loss": (
         "out-of-memory",
-        "loss.item() in that line",
+        "use loss.item() in that line",
         "    running_loss += loss\nRuntimeError: CUDA error: out of memory",
     ),
     "a meter of numbers": (
@@ -130,7 +130,7 @@ WHOLE = {  # texts of which the message alone is not enough, with rule and the b
         "halve the batch size",
         "meter.update(loss.item(), x.size(0))\ntotal += loss.item()\nRuntimeError: CUDA error: out of memory",
     ),
-    "map without return": ("emptied-dataset", "end encode with return", _MAPPED.format(end="")),
+    "map without return": ("emptied-dataset", "make encode return the dictionary", _MAPPED.format(end="")),
     "map with return": (
         "emptied-dataset",
         "tokenize the dataset, name the target column",
@@ -144,7 +144,7 @@ WHOLE = {  # texts of which the message alone is not enough, with rule and the b
     ),
     "a port of init_method": (
         "unusable-setting",
-        "another port in init_method",
+        "use another port in init_method",
         "train.py --init_method tcp://localhost:9999\nRuntimeError: Address already in use",
     ),
     "shared memory that is forbidden": (
@@ -159,13 +159,13 @@ WHOLE = {  # texts of which the message alone is not enough, with rule and the b
     ),
     "a warning of NCCL": (
         "unreachable-rank",
-        "if it is about a connection",
+        "if the warning is about a connection",
         "n:1 [0] misc/ibvwrap.cc:63 NCCL WARN Failed to open libibverbs.so[.1]\n"
         f"n:1 [0] misc/socket.cc:4 NCCL WARN Net : Connect to 10.0.0.7 failed : No route to host\n{_NCCL}",
     ),
     "parameter groups of fine-tuning": (
         "checkpoint-keys-mismatch",
-        "to resume: start with the same options",
+        "to resume: use the same options",
         f"I resume with --fine-tune True\n{_GROUPS}",
     ),
     "a package that is installed": (
@@ -175,11 +175,11 @@ WHOLE = {  # texts of which the message alone is not enough, with rule and the b
     ),
     "a package that is missing after an upgrade": (
         "installation-mismatch",
-        "install it, and restart",
+        "install the dependency, and restart",
         f"{_NO_ACCELERATE}\nIt began after upgrading transformers.",
     ),
-    "a package that is missing": ("installation-mismatch", "install it, and restart", _NO_ACCELERATE),
-    "text in a loss": ("dtype-mismatch", "keras.layers.StringLookup, LabelEncoder", _CAST),
+    "a package that is missing": ("installation-mismatch", "install the dependency, and restart", _NO_ACCELERATE),
+    "text in a loss": ("dtype-mismatch", "encode class names with keras.layers.StringLookup", _CAST),
     "weights of a loss": (
         "device-mismatch",
         "criterion = nn.CrossEntropyLoss(weight=weight.to(device))",

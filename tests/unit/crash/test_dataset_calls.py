@@ -24,10 +24,10 @@ def test_a_row_too_many_is_no_emptied_dataset(text, rule):
 def test_an_empty_folder_is_not_one_that_was_saved():
     (finding,) = explain("EmptyDatasetError: The directory at /data/pears doesn't contain any data files").findings
     assert "/data/pears" in finding.message
-    assert finding.fix.startswith("ls in that folder")
+    assert finding.fix.startswith("list the folder with ls")
     saved = "You are trying to load a dataset that was saved using `save_to_disk`."
     (finding,) = explain(f"ValueError: {saved}").findings
-    assert finding.fix.startswith("load_from_disk(path)")
+    assert finding.fix.startswith("for folders written by save_to_disk: load_from_disk(path)")
 
 
 def test_a_port_that_is_taken_is_no_failure_of_the_network():

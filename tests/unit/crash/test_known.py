@@ -50,7 +50,7 @@ def test_evidence_names_the_kind_and_the_value_of_the_message(text, kind, what):
         (
             "linear(): argument 'input' (position 1) must be Tensor, not tuple",
             "mismatched-call",
-            "linear needs a tensor as input and got tuple.",
+            "The argument input of linear must be a tensor, but has type tuple.",
         ),
         (
             "NCCL error in: comm.cpp:1275, internal error\n"
@@ -61,7 +61,7 @@ def test_evidence_names_the_kind_and_the_value_of_the_message(text, kind, what):
         (
             "function ClampBackward returned an incorrect number of gradients (expected 3, got 1)",
             "graph-misuse",
-            "Clamp returns 1 gradients, and its forward took 3 arguments",
+            "Clamp must return one value per argument of its forward: 3 expected, 1 returned",
         ),
     ],
 )
@@ -146,7 +146,7 @@ def test_a_crash_without_a_traceback_is_a_compiled_library_s():
     text = "Fatal Python error: Segmentation fault\n\nCurrent thread 0x7f (most recent call first):\n"
     (finding,) = explain(f'{text}  File "/home/ada/train.py", line 3 in f\n').findings
     assert finding.rule == "installation-mismatch"
-    assert finding.message.startswith("A compiled library crashed, so that Python wrote no traceback.")
+    assert finding.message.startswith("A compiled library crashed, so Python printed no traceback.")
 
 
 def test_a_function_of_ones_own_that_lacks_an_argument_is_no_keras():
@@ -211,4 +211,4 @@ def test_torchrun_s_log_line_is_its_tail():
 
 def test_numbers_that_the_message_does_not_name_leave_no_empty_brackets():
     (finding,) = explain("ValueError: All arrays must be of the same length").findings
-    assert finding.message == "A column has another number of values than the table has rows."
+    assert finding.message == "A column has a different number of values than the table has rows."

@@ -131,4 +131,4 @@ def test_a_row_of_the_table_knows_more():
         exception="AssertionError",
         message="embed_dim must be divisible by num_heads",
     )
-    assert "cannot be split evenly over its heads" in finding.message
+    assert "is not divisible by its number of heads" in finding.message

@@ -17,7 +17,7 @@ from diagnostics.api.explain import explain
         (
             "ValueError: Feature type 'List' not found. Available feature types: ['Value', 'ClassLabel']",
             "installation-mismatch",
-            "written by a newer datasets",
+            "written by a newer release of datasets",
         ),
         (
             "AttributeError: 'SFTTrainer' object has no attribute 'tokenizer'",

@@ -17,9 +17,9 @@ def told(call, name):
     ("call", "name", "cause", "fix"),
     [
         ("TrainingArguments.__init__()", "eval_strategy", "is older", ">=4.41"),
-        ("TrainingArguments.__init__()", "evaluation_strategy", "is called eval_strategy", "eval_strategy=..."),
+        ("TrainingArguments.__init__()", "evaluation_strategy", "to eval_strategy, and", "eval_strategy=..."),
         ("Seq2SeqTrainingArguments.__init__()", "no_cuda", "older releases of transformers", "use_cpu"),
-        ("SFTTrainer.__init__()", "dataset_text_field", "belongs to SFTConfig", "args=SFTConfig("),
+        ("SFTTrainer.__init__()", "dataset_text_field", "belongs in SFTConfig", "args=SFTConfig("),
         ("__init__()", "use_dora", "saved with a newer PEFT", "-U peft"),
         ("nll_loss()", "reduction", "reduction 0.4.1", "torch.__version__"),
     ],

@@ -19,11 +19,11 @@ TypeError: Object of type {got} is not JSON serializable
 @pytest.mark.parametrize(
     ("file", "got", "told"),
     [
-        ("transformers/trainer_callback.py", "ndarray", "compute_metrics returned it"),
+        ("transformers/trainer_callback.py", "ndarray", "returned by compute_metrics"),
         ("transformers/trainer_callback.py", "Tensor", "grad_norm"),
-        ("transformers/configuration_utils.py", "int64", "A configuration is written"),
-        ("peft/config.py", "set", "A configuration is written"),
-        ("keras/src/saving/saving_lib.py", "float32", "Keras writes a model's settings"),
+        ("transformers/configuration_utils.py", "int64", "A configuration is being written"),
+        ("peft/config.py", "set", "A configuration is being written"),
+        ("keras/src/saving/saving_lib.py", "float32", "Keras is writing a model's settings"),
     ],
 )
 def test_the_file_that_writes_it_tells_what_it_is_part_of(file, got, told):
@@ -49,7 +49,7 @@ def test_a_column_of_trl_is_told_from_a_key_of_ones_own():
     frame = '  File "/opt/venv/lib/python3.10/site-packages/trl/trainer/dpo_trainer.py", line 7, in row\n    x\n'
     head = 'Traceback (most recent call last):\n  File "/home/ada/train.py", line 3, in <module>\n    run()\n'
     (finding,) = explain(f"{head}{frame}KeyError: 'chosen'").findings
-    assert "reads a column chosen" in finding.message
+    assert "reads a column named chosen" in finding.message
     assert explain(f"{head}KeyError: 'chosen'").findings == ()
 
 

@@ -12,9 +12,9 @@ CONSIDER = "For debugging consider passing CUDA_LAUNCH_BLOCKING=1.\n"
 @pytest.mark.parametrize(
     ("beside", "first"),
     [
-        ("", "NCCL_DEBUG=INFO"),
+        ("", "rerun with NCCL_DEBUG=INFO"),
         ("I ran it with NCCL_DEBUG=INFO.", "NCCL_SOCKET_IFNAME"),
-        ("Please set NCCL_DEBUG=INFO.", "NCCL_DEBUG=INFO"),
+        ("Please set NCCL_DEBUG=INFO.", "rerun with NCCL_DEBUG=INFO"),
     ],
     ids=["nothing", "done", "only advised"],
 )

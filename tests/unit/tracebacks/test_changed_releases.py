@@ -84,11 +84,11 @@ def test_the_line_and_the_words_tell_which_side_to_change(line, said, told):
         ("TypeError: expected dtype object, got 'numpy.dtype[int64]'", "was built for an older NumPy"),
         (
             "error: OpenCV(3.4.1) resize.cpp:4044: error: (-215) w > 0 in function resize",
-            "OpenCV's resize wants w > 0",
+            "OpenCV's resize requires w > 0",
         ),
         ("ValueError: Shapes (3, 3, 32, 16) and (48, 32, 3, 3) are incompatible.", "in the checkpoint"),
-        ("ModuleNotFoundError: No module named 'lib.nms.gpu_nms'", "a part in C++ or CUDA"),
-        ("TypeError: type object got multiple values for keyword argument 'training'", "of different releases"),
+        ("ModuleNotFoundError: No module named 'lib.nms.gpu_nms'", "a C++ or CUDA extension"),
+        ("TypeError: type object got multiple values for keyword argument 'training'", "releases do not match"),
     ],
 )
 def test_a_message_alone_says_what_differs(said, told):

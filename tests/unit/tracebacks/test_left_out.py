@@ -83,7 +83,7 @@ class TestAWarningAboveTheError:
         (finding,) = diagnostics.explain(self.WARNING + self.ERROR).findings
         assert finding.rule == "no-gradient"
         assert "none of the inputs of a checkpointed segment requires a gradient" in finding.message
-        assert finding.fix.startswith("model.enable_input_require_grads()")
+        assert finding.fix.startswith("for adapters on a frozen model: model.enable_input_require_grads()")
 
     def test_without_it_the_graph_may_end_anywhere(self):
         (finding,) = diagnostics.explain(self.ERROR).findings

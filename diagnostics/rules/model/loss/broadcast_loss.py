@@ -27,7 +27,7 @@ ONE_HOT = {
         "target.float(), which CrossEntropyLoss interprets as probabilities",
     ),
     "keras": (
-        "keras.losses.CategoricalCrossentropy, which expects one-hot targets",
+        "for one-hot targets, use keras.losses.CategoricalCrossentropy",
         "pass target.argmax(-1) to the loss",
     ),
 }
