@@ -220,7 +220,7 @@ def _fixes(name: str, inputs: Iterable[str]) -> dict[str, Fix]:
         "keras": (
             f'dataset.to_tf_dataset(columns={columns}, label_cols=["{name}"], ...); if the model '
             "returns logits, also use a loss with from_logits=True",
-            "for a TensorFlow model of transformers 4, which computes its own loss, call "
+            "for a TensorFlow model from transformers 4, which computes its own loss, call "
             "model.compile(optimizer=...) without a loss",
         ),
     }

@@ -97,7 +97,7 @@ class UntokenizedDataset(MessageRule):
         if not dataset.text_columns or _any_tokens(tuple(batch.inputs)):
             return None
         if any(name.endswith(IDS) for name in batch.inputs if name not in NO_TOKENS):
-            raise NotApplicable("needs a batch in which the token ids have the names that the model expects")
+            raise NotApplicable("needs a batch whose keys match the model's input names")
         arrived = (*batch.inputs, batch.labels_name) if batch.labels_name else tuple(batch.inputs)
         return self._raw(arrived, dataset.text_columns, "reached the batch")
 

@@ -97,7 +97,7 @@ class UnevenBatches(Rule):
                 kind, fewer, further = counted
                 return self._found(
                     f"Rank {less.number} finished after {count_of(fewer, *kind)}. Rank {more.number} was waiting "
-                    f"for a finished rank in {kind[0]} {further:,}, and failed when the connection was lost.",
+                    f"for rank {less.number} in {kind[0]} {further:,}, and failed when the connection was lost.",
                     {
                         str(rank.number): {"batches": rank.batches, "backward_passes": rank.backward_passes}
                         for rank in joined.ranks.values()
@@ -108,7 +108,7 @@ class UnevenBatches(Rule):
 
     def _found(self, message: str, batches: dict[str, object], rank: StalledRank | None) -> Finding:
         return self.found(
-            f"{message} Every step is a collective operation, so all ranks must take the same number of steps.",
+            f"{message} Every step runs a collective operation, so all ranks must take the same number of steps.",
             fix=FIX,
             evidence={"batches": batches},
             where=None if rank is None else rank.where,

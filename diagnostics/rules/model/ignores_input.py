@@ -118,7 +118,7 @@ class IgnoresInput(Rule):
         if batch is not None and _same_target(batch):
             raise NotApplicable("needs a batch in which at least two labels differ")
         if overfit.output_spread is None or not math.isfinite(overfit.output_spread):
-            raise NotApplicable("needs finite predictions from the trained copy")
+            raise NotApplicable("needs finite predictions after a copy of the model is trained on one batch")
         if overfit.output_spread >= ROUNDING or _beats_constant(overfit, loss):
             return None
         steps = len(overfit.losses)

@@ -134,9 +134,9 @@ class NotLearning(Rule):
     constant prediction's loss, and the changed copy, even with its batches in a different order, is below 85% of
     that loss and lower than the unchanged copies by three times the distance between the unchanged copies.
 
-    Otherwise the finding is a note. It is also a note if the loss was still falling, unless the run ended above
-    the constant prediction: by 10% after 200 steps or more, or after steps that together could have moved the
-    fastest third of the layers by at most 5%.
+    Otherwise the finding is a note. It is also a note if the loss was still falling: if it had
+    fallen by 10% after 200 steps or more, or after steps that together could have moved the fastest third of the
+    layers by at most 5%. That exception does not hold for a run that ended above the constant prediction.
 
     A loss that compares predictions with targets is reported as a warning if it is 0, up to rounding (1e-6), in
     each of at least 100 steps, beginning with the first: the model is its own target.

@@ -92,9 +92,9 @@ class RedefinedName(Rule):
         kinds = list(dict.fromkeys(KINDS[kind] for kind in read.kinds))
         places = list(dict.fromkeys(map(str, read.bindings)))
         return self.found(
-            f"The function `{read.function}` in {read.defined} reads the global `{read.name}`, which is "
-            f"{listed(kinds, 'and')} at different times: it is set in {listed(places)}. The value that "
-            f"`{read.function}` sees depends on which of these cells ran last.",
+            f"The function `{read.function}` in {read.defined} reads the global `{read.name}`, which the "
+            f"notebook sets as {listed(kinds, 'and')}: in {listed(places)}. The value that `{read.function}` sees "
+            "depends on which of these cells ran last.",
             fix=(
                 f"pass `{read.name}` as an argument: def {read.function}(..., {read.name})",
                 f"use a different name for each meaning of `{read.name}`",

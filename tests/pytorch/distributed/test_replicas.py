@@ -224,7 +224,7 @@ class TestBroken:
         assert codes == [1, 0], errors
         (told,) = (err for err in errors if "error: uneven-batches" in err)
         said = " ".join(told.split())
-        assert "Rank 1 finished after 56 batches. Rank 0 was waiting for a finished rank in batch 57" in said
+        assert "Rank 1 finished after 56 batches. Rank 0 was waiting for rank 1 in batch 57" in said
         assert join_reports(tmp_path).findings[0].rule == "uneven-batches"
 
     def test_what_no_loss_shows(self, two_ranks, tmp_path):

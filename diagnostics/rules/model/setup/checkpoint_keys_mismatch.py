@@ -98,12 +98,11 @@ class CheckpointKeysMismatch(MessageRule):
         if not few and (prefix is None or len(loaded.missing) * 2 < loaded.keys):
             return None
         seen, fix = _of_model(symptom, strict=False)
-        none = "no checkpoint key matches" if not loaded.loaded else f"only {loaded.loaded} keys match"
-        unchanged = len(loaded.missing)
-        left = f"all {unchanged}" if unchanged == loaded.keys else f"{unchanged} of the {loaded.keys}"
+        got = "loaded nothing" if not loaded.loaded else f"loaded little: {loaded.loaded} keys match"
+        none = "none" if len(loaded.missing) == loaded.keys else f"only {loaded.keys - len(loaded.missing)}"
         return self.found(
-            f"`load_state_dict(..., strict=False)` left {left} keys of {loaded.model} unchanged: {none}. "
-            f"{seen} The model trains from random initial weights.",
+            f"`load_state_dict(..., strict=False)` {got}: the checkpoint has {none} of the {loaded.keys} keys of "
+            f"{loaded.model}. {seen} The model trains from random initial weights.",
             fix=(*((fix,) if isinstance(fix, str) else fix), "print what load_state_dict returns"),
             evidence={
                 "model": loaded.model,
