@@ -129,8 +129,8 @@ def _proof(order: OrderFacts, fit: OrderFit | None) -> str | None:
         if order.conflicts < CONFLICTS * order.by_chance:
             return None
         return (
-            f"The targets depend on the order: {order.conflicts:.0%} of the pairs of identical tokens within a row "
-            f"have different targets, compared with {order.by_chance:.0%} of all token pairs."
+            f"The targets depend on the order: {order.conflicts:.0%} of the pairs of identical tokens within a "
+            f"row have different targets, compared with {order.by_chance:.0%} of all token pairs."
         )
     if fit is None or fit.of_places > BETTER * fit.of_counts:
         return None
