@@ -94,3 +94,31 @@ def test_a_training_on_a_generator_is_examined_by_a_batch_that_it_draws(diagnose
     stages = {stage["name"]: stage for stage in report["stages"]}
     for name in ("dataset", "batch", "forward and loss", "backward", "updates"):
         assert stages[name]["status"] == "passed", stages[name]
+
+
+ACCELERATE = """
+    import torch
+    from accelerate import Accelerator
+
+    torch.manual_seed(0)
+    features = torch.randn(96, 4)
+    rows = [{"features": row, "labels": row[:3].argmax()} for row in features]
+    model = torch.nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = torch.utils.data.DataLoader(rows, batch_size=32, shuffle=True)
+    accelerator = Accelerator(cpu=True)
+    model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+    for batch in loader:
+        loss = torch.nn.functional.cross_entropy(model(batch["features"]), batch["labels"])
+        accelerator.backward(loss)
+        optimizer.step()
+        optimizer.zero_grad()
+    """
+
+
+def test_rows_of_a_loader_that_accelerate_prepared_are_read(forked, tmp_path):
+    assert forked(ACCELERATE, "--output", "r.json", "--second-look", "off").returncode == 0
+    report = json.loads((tmp_path / "r.json").read_text())
+    dataset = next(stage for stage in report["stages"] if stage["name"] == "dataset")
+    assert dataset["status"] == "passed"
+    assert dataset["detail"].startswith("96 rows, 96 read, with features, labels")

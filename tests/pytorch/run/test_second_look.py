@@ -95,6 +95,29 @@ def test_a_copy_of_a_model_with_side_effects_is_trained(run, tmp_path):
     assert (tmp_path / "calls.txt").read_text() == "x" * 150
 
 
+LAMBDA = MIXED.replace(
+    "    def main():",
+    """
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts = parts = nn.ModuleDict({"widen": nn.Linear(16, 32), "narrow": nn.Linear(32, 16)})
+            self.chain = lambda x: parts.narrow(torch.tanh(parts.widen(x)))
+
+        def forward(self, x):
+            return x + self.chain(x)
+
+    def main():""",
+).replace("nn.Linear(16, 3),", "Block(), nn.Linear(16, 3),")
+
+
+@pytest.mark.skipif(not can_sandbox(), reason="needs Linux 6.2 with Landlock")
+def test_a_block_that_calls_its_parts_in_a_lambda_is_looked_at(run):
+    report = run(LAMBDA)
+    assert [f["rule"] for f in report["findings"] if f["severity"] == "error"] == ["examples-mixed"]
+    assert stage(report)["status"] == "passed"
+
+
 def test_a_model_with_side_effects_is_not_run_without_a_sandbox(run, tmp_path):
     report = run(
         "from diagnostics.collectors.isolation import sandbox\nsandbox._landlock_version = lambda: 0\n"
