@@ -213,7 +213,7 @@ class LoaderChecks(ItemChecks):
 
 
 def _row_message(found: RowMismatch) -> str:
-    part = f"part {found.part} of the batch" if found.part.isdigit() else f"{found.part!r} of the batch"
+    part = f"batch[{found.part}]" if found.part.isdigit() else f"{found.part!r} of the batch"
     return f"row {found.row} of {part} {found.reason}. What the model is trained on is not what the dataset holds."
 
 

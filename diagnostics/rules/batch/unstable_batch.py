@@ -183,7 +183,7 @@ def _enters(name: str, model: ModelFacts) -> bool:
 def _called(name: str) -> str:
     """Return the name of an entry; in a tuple, its position."""
     place, _, inner = name.partition(".")
-    return f"part {name} of the batch" if name.isdigit() else inner if place.isdigit() else name
+    return f"batch[{name}]" if name.isdigit() else inner if place.isdigit() else name
 
 
 def _equal(one: Array, other: Array | None) -> bool:

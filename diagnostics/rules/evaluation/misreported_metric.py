@@ -73,7 +73,7 @@ class MisreportedMetric(Rule):
     it compares them with what the model returned.
 
     ## Why it is bad
-    Every decision about the model rests on these numbers. F1, R² and the root of an error are not means over rows,
+    Every decision about the model rests on these numbers. F1, R² and RMSE are not means over rows,
     so the mean over batches is a different number, and changes with the batch size. With unshifted labels, the
     accuracy of a good language model is close to 0. With lists that are never emptied, the predictions of the
     first epochs still count in the last one.

@@ -28,7 +28,7 @@ class MonitoredBackwards(Rule):
     at the end or stops early: `metric_for_best_model` and `greater_is_better`, which is True by default for all
     names that do not end in `loss`. Under `diagnose run`, it also reads the script for a comparison with the best
     result so far, such as `if val_loss > best_loss: best_loss = val_loss`, and for Lightning's `ModelCheckpoint`
-    and `EarlyStopping`, whose `mode` is "min" by default. If an `EarlyStopping` of Keras has ended training, it
+    and `EarlyStopping`, whose `mode` is "min" by default. If Keras' `EarlyStopping` ended training, it
     also checks whether every epoch it waited through was better than the previous one, but by less than its
     `min_delta`.
 

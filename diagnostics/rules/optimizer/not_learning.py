@@ -148,10 +148,11 @@ class NotLearning(Rule):
     We chose these thresholds.
 
     ## Known problems
-    A control experiment on labels of pure noise, redrawn in each step, is correctly reported as a note. So is a
-    task in its first epoch that only a deep model can learn. A weak signal that explains less than 3% of the
-    targets' variance counts as nothing. Weighted losses are not checked. Several outputs and penalties are checked
-    only in Keras, for models built from Keras' own layers: other models may train an output backwards on purpose.
+    A control experiment on labels of pure noise, redrawn in each step, is correctly reported as a note. The same
+    goes for the first epoch of a task that only a deep model can learn. A weak signal that explains less than 3%
+    of the targets' variance counts as nothing. Weighted losses are not checked. Several outputs and penalties are
+    checked only in Keras, for models built from Keras' own layers: other models may train an output backwards on
+    purpose.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019): verify that the loss beats an

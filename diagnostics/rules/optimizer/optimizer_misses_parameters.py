@@ -124,10 +124,10 @@ class OptimizerMissesParameters(MessageRule):
             else ""
         )
         return self.found(
-            f"The optimizer ({optimizer.name}) lacks {missing} of the model's {missing + optimizer.held} "
+            f"The optimizer ({optimizer.name}) is missing {missing} of the model's {missing + optimizer.held} "
             f"trainable parameters: {describe_parameters(optimizer.missing)}. "
-            f"{'It holds' if missing == 1 else 'They hold'} {scalars:,} of the {model.num_trainable:,} trainable "
-            f"weights ({100 * share:.3g}%), and no step will change {'it' if missing == 1 else 'them'}.{replaced}",
+            f"{'That parameter holds' if missing == 1 else 'They hold'} {scalars:,} of the {model.num_trainable:,} "
+            f"trainable weights ({100 * share:.3g}%), and no step will change {'it' if missing == 1 else 'them'}.{replaced}",
             fix={
                 "torch": (rebuild, "parameter.requires_grad_(False), if these parameters should not be trained"),
                 "peft": adapters,

@@ -56,12 +56,12 @@ class Contradiction:
 
     Attributes:
         name: as it was reported.
-        metric: which it is.
+        metric: its kind.
         reported: the number.
         recomputed: the metric of these predictions.
-        mistake: that gives the reported number; None if none that we know does.
+        mistake: the known mistake that gives the reported number; None if there is none.
         rows: targets that count.
-        is_plain: whether each row has scores of several classes, and one class for a target.
+        is_plain: whether each row has scores of several classes, and a single class as its target.
         where: the line that computed the number; None if it is not known.
     """
 

@@ -293,7 +293,7 @@ def _not_log_probabilities(span: str, named: str, outputs: OutputFacts) -> tuple
             f"{span} and sum to 1: they are probabilities, but {named} expects log-probabilities, which are "
             "never above 0. The loss uses each probability instead of its logarithm, so a confident "
             "mistake costs hardly more than a small one, and the loss is negative.",
-            {"torch": "remove the softmax from the model: loss_fn = torch.nn.CrossEntropyLoss()"},
+            {"torch": "remove the softmax from the model; torch.nn.CrossEntropyLoss() applies it"},
         )
     return (
         f"{span}: they are logits, but {named} expects log-probabilities, which are never above 0. The loss is "
