@@ -65,9 +65,7 @@ class CrowdedGpu(MessageRule):
         """Compare the memory of other processes with the GPU's memory and with the request."""
         elsewhere, capacity = symptom.elsewhere, symptom.card
         if not symptom.on_gpu or elsewhere is None or capacity is None:
-            raise NotApplicable(
-                "needs a GPU out-of-memory error and the GPU memory used by other processes"
-            )
+            raise NotApplicable("needs a GPU out-of-memory error and the GPU memory used by other processes")
         fits_without_them = symptom.tried is None or symptom.tried <= (symptom.free or 0) + elsewhere
         if elsewhere <= MAX_SHARE * capacity or not fits_without_them:
             return None

@@ -97,9 +97,7 @@ class MissingPositions(Rule):
         if order is None:
             raise NotApplicable(dependence.why_not.get("order", "needs a model with attention over tokens"))
         if not dependence.trained or not order.spread > 0:
-            raise NotApplicable(
-                "needs the weights of the trained model and different predictions"
-            )
+            raise NotApplicable("needs the weights of the trained model and different predictions")
         if order.change > REL_TOLERANCE * order.spread:
             return None
         before, share = _left(targets, losses, loss)

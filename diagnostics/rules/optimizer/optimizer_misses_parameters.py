@@ -126,8 +126,9 @@ class OptimizerMissesParameters(MessageRule):
         return self.found(
             f"The optimizer ({optimizer.name}) is missing {missing} of the model's {missing + optimizer.held} "
             f"trainable parameters: {describe_parameters(optimizer.missing)}. "
-            f"{'That parameter holds' if missing == 1 else 'They hold'} {scalars:,} of the {model.num_trainable:,} "
-            f"trainable weights ({100 * share:.3g}%), and no step will change {'it' if missing == 1 else 'them'}.{replaced}",
+            f"{'That parameter holds' if missing == 1 else 'They hold'} {scalars:,} of the "
+            f"{model.num_trainable:,} trainable weights ({100 * share:.3g}%), and no step will change "
+            f"{'it' if missing == 1 else 'them'}.{replaced}",
             fix={
                 "torch": (rebuild, "parameter.requires_grad_(False), if these parameters should not be trained"),
                 "peft": adapters,
