@@ -60,7 +60,7 @@ class NoLabelsLeft(Rule):
         """Count the labels that are not ignored."""
         labels, ids, ignored = batch.labels, batch.token_ids, batch.ignore_index
         if labels is None or labels.dtype.kind not in "iu" or ignored is None:
-            raise NotApplicable("needs integer labels and the label that the loss ignores")
+            raise NotApplicable("needs integer labels and the ignore_index of the loss")
         of_tokens = ids is not None and labels.shape == ids.shape
         if labels.size < (TOKENS if of_tokens else ROWS):
             raise NotApplicable(f"needs at least {TOKENS} token labels or {ROWS} row labels")

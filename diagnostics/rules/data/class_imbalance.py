@@ -55,10 +55,10 @@ class ClassImbalance(Rule):
     The common class must have a share of at least 0.9 (our choice): above that, a constant prediction reaches an
     accuracy that often passes for good. There must be at least 50 rows (our choice): the chance that a class with
     75% of the data makes up 90% of 50 random rows is about 1 in 100. For weights, the ratio of any two class
-    weights must equal the ratio of the label counts, within 15% plus chance, and the most common class must have
-    at least twice the labels and twice the weight of the rarest. Weights count as balanced but in the wrong order
-    if their inverses add up, within 1%, to the number of classes, the number of rows, or 1, and are distributed
-    like the label counts, while some class has at least twice as many labels as its weight implies.
+    weights must equal the ratio of the label counts, to within 15% plus sampling error, and the most common class
+    must have at least twice the labels and twice the weight of the rarest. Weights count as balanced but in the
+    wrong order if their inverses add up, within 1%, to the number of classes, the number of rows, or 1, and are
+    distributed like the label counts, while some class has at least twice as many labels as its weight implies.
 
     ## Known problems
     The imbalance may be real, and a model that ranks well needs no weights. In that case, judge it by a metric on

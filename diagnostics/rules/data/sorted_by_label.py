@@ -262,7 +262,7 @@ def _fix(model: ModelFacts) -> Fix:
 
 def _shuffle(dataset: DatasetFacts, model: ModelFacts) -> str:
     if model.library == "keras" and dataset.shuffled is False:
-        return "shuffled in a buffer that is too small"
+        return "shuffled with a buffer that is too small"
     return "not shuffled"
 
 

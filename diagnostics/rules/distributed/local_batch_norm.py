@@ -17,8 +17,8 @@ class LocalBatchNorm(Rule):
     """Batch norm under DistributedDataParallel uses the statistics of a single rank's few rows.
 
     ## What it does
-    Under `diagnose run` with several processes, checks whether a model in DistributedDataParallel has batch norm
-    layers in training mode that are not `SyncBatchNorm`, and how many rows each rank passes at once.
+    Under `diagnose run` with several processes, checks whether a model wrapped in DistributedDataParallel has
+    batch norm layers in training mode that are not `SyncBatchNorm`, and how many rows each rank passes at once.
 
     ## Why it is bad
     The effective batch includes the rows of all ranks, but mean and variance are computed from one rank's rows.

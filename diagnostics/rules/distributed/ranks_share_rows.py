@@ -68,9 +68,10 @@ class RanksShareRows(Rule):
             return None
         compared = count_of(len(replicas.steps), "step")
         ranks = sorted({rank for pair in same for rank in pair})
+        spare = "one of the two does" if len(ranks) == 2 else "all but one of these ranks do"
         return self.found(
             f"Ranks {listed(ranks)} got the same batch at all {compared} compared. Their gradients are equal, "
-            "so averaging changes nothing, and all but one of these ranks do no useful work.",
+            f"so averaging changes nothing, and {spare} no useful work.",
             fix=(
                 "DataLoader(dataset, sampler=DistributedSampler(dataset)), with sampler.set_epoch(epoch) before "
                 "each epoch",

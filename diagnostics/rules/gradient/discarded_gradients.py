@@ -68,7 +68,7 @@ class DiscardedGradients(Rule):
     def from_calls(self, order: StepOrderFacts) -> Finding | None:
         """Compare the number of discarded passes with the number of steps."""
         if order.steps < STEPS:
-            raise NotApplicable(f"needs at least {STEPS} calls of optimizer.step()")
+            raise NotApplicable(f"needs at least {STEPS} calls to optimizer.step()")
         if order.discarded < EACH * order.steps:
             return None
         share = order.discarded / max(order.passes, order.discarded)

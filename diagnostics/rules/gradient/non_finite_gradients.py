@@ -83,7 +83,7 @@ class NonFiniteGradients(MessageRule):
             )
         else:
             where = "the origin of the NaN or infinity is not known"
-            fix = "run with watch(model, optimizer, every=1), which finds the module"
+            fix = "run with watch(model, optimizer, every=1) to find the module"
         table = nonfinite.table(origin.frames)
         return self.found(
             f"{_seen(origin)} {finite}; {where}. {nonfinite.how_known(origin)}" + (f"\n{table}" if table else ""),
@@ -104,7 +104,7 @@ class NonFiniteGradients(MessageRule):
     def _unlocated(self, origin: OriginFacts) -> Finding:
         return self.found(
             f"{_seen(origin)} It is not known whether the loss was finite. {nonfinite.how_known(origin)}",
-            fix="run with watch(model, optimizer, every=1) and watch.step(loss), which finds the module",
+            fix="run with watch(model, optimizer, every=1) and watch.step(loss) to find the module",
             evidence=nonfinite.evidence(origin) | {"loss": None},
             step=origin.step,
         )

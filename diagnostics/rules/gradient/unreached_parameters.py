@@ -74,7 +74,7 @@ class UnreachedParameters(Rule):
     scalars; otherwise it is a note. A watched run needs at least 50 steps with a gradient and 3 in which weights
     were compared; the finding is a warning if these layers are at least 10% of those in the optimizer, and
     otherwise a note. We chose these thresholds: the pooler of BERT-base, which many healthy models do not use, is
-    0.5% of the scalars and 1 of 76 layers.
+    0.5% of the weights and 1 of 76 layers.
 
     It is also a note if all of the parameters belong to the `pooler` of a model within the model, whatever its
     size. Layers that are not part of any model are reported as a note if their outputs have the shape of a model
@@ -82,7 +82,7 @@ class UnreachedParameters(Rule):
 
     ## Known problems
     Before training, only one batch is used. Parts that only some batches use (experts, task heads, a mask
-    embedding) are reported if this batch did not use them. In a very small model, an unused layer of a few scalars
+    embedding) are reported if this batch did not use them. In a very small model, an unused layer of a few weights
     can exceed the limit; freeze it with `requires_grad_(False)` to declare that this is intended. Layers frozen
     after the call to `watch` are reported.
 
@@ -215,7 +215,7 @@ class UnreachedParameters(Rule):
             f"leads from the loss to {'this layer' if one else 'these layers'}. {why}.{also}",
             fix=(
                 "with several layers, use the state of the last one: h_n[-1]",
-                "with two directions, use both states of the last layer: torch.cat([h_n[-2], h_n[-1]], dim=1)",
+                "if the RNN is bidirectional, use both final states: torch.cat([h_n[-2], h_n[-1]], dim=1)",
             )
             if recurrent
             else (

@@ -22,7 +22,7 @@ class CrowdedGpu(MessageRule):
     """Other processes take up the GPU's memory.
 
     ## What it does
-    After the GPU ran out of memory, reads from PyTorch's message or from the driver how much memory other
+    When the GPU runs out of memory, reads from PyTorch's message or from the driver how much memory other
     processes hold. If that is most of the GPU, and the request would have fitted without them, they are the cause,
     not the batch. `diagnose gpu` reports a GPU that is nearly full and has several processes on it.
 

@@ -287,7 +287,7 @@ def _clash(symptom: OperandsMisfit) -> str:
     if symptom.operation == "matrix product":
         if not shapes:
             return f"The two matrices in a product do not match: {one} columns ≠ {other} rows."
-        return f"Matrix shapes {listed(shapes)} do not match: {one} ≠ {other}."
+        return f"Cannot multiply matrices of shapes {listed(shapes)}: {one} columns, but {other} rows."
     if symptom.operation == "expansion":
         target, tensor = symptom.shapes
         return (

@@ -50,8 +50,8 @@ class CannotOverfitOneBatch(Rule):
     factor: it requires only a 10% improvement, and a healthy copy improves by 50% or more.
 
     The finding is a warning, not an error, because the copy gets only a few dozen steps at a few learning rates,
-    and a model that learns slowly can fail as well. A model with at most 500 trainable scalars gets 500 more steps
-    at a learning rate of 0.1, because at smaller rates a few sigmoid units stay on their first plateau for
+    and a model that learns slowly can fail as well. A model with at most 500 trainable parameters gets 500 more
+    steps at a learning rate of 0.1, because at smaller rates a few sigmoid units stay on their first plateau for
     hundreds of steps.
 
     ## Known problems
@@ -59,7 +59,7 @@ class CannotOverfitOneBatch(Rule):
 
     - the best constant prediction is unknown (an unrecognised loss) or already right (only one label),
     - more than half of the examples are duplicates,
-    - there are fewer trainable scalars than labels (one per example, or one per word or pixel),
+    - there are fewer trainable parameters than labels (one per example, or one per word or pixel),
     - more than half of the model is frozen: the features of a frozen backbone can be so similar that a head takes
       thousands of steps, or
     - the loss was still falling fast enough to pass the threshold within the same number of further steps.

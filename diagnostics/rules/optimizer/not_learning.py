@@ -351,8 +351,8 @@ class NotLearning(Rule):
 
 
 PENALTY: Final = (
-    "if the loss penalises the weights, check the factor of the penalty, usually 1e-4 to 1e-3: a penalty that "
-    "outweighs the rest drives all weights to 0",
+    "if the loss includes weight regularisation, check its coefficient, usually 1e-4 to 1e-3: a penalty that "
+    "dominates the loss drives all weights to 0",
     "train on one batch without any penalty, and check that the model can memorise it",
 )
 SHARED: Final = (

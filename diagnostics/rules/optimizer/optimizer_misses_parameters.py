@@ -48,9 +48,9 @@ class OptimizerMissesParameters(MessageRule):
 
     ## Thresholds
     The finding is an error if the optimizer holds none of the model's trainable parameters. It is a warning if the
-    parameters it lacks are at least 1% of the trainable scalars (our choice: a forgotten layer, not a forgotten
-    scale), or if the optimizer also holds tensors that the model does not have, as happens after a layer is
-    replaced. Otherwise it is a note.
+    parameters it lacks make up at least 1% of the trainable weights (our choice: a forgotten layer, not a
+    forgotten scale), or if the optimizer also holds tensors that the model does not have, as happens after a layer
+    is replaced. Otherwise it is a note.
 
     ## Known problems
     If several optimizers train a model, each is reported for the parameters that the others hold. Training only a

@@ -46,7 +46,7 @@ class RecreatedModel(Rule):
 
     An evaluated instance is reported only if it has loaded no weights. Its weights are unrelated to those of the
     trained model (their correlation is less than five standard deviations of the correlation between two random
-    draws) or, if the trained model is gone, look as PyTorch initialises them. In Keras they were never assigned,
+    draws) or, if the trained model is gone, look freshly initialised. In Keras they were never assigned,
     every bias is 0, and the kernels fill the interval from which Keras draws them. In PyTorch, it is evaluated on
     at least 8 rows. The trained model must not be evaluated after its last step, because an untrained model next
     to it may be a baseline.

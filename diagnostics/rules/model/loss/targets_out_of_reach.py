@@ -83,9 +83,9 @@ class TargetsOutOfReach(Rule):
     range has no end). For binary cross entropy, the margin is 0.001, a rounding error. For categorical cross
     entropy, at least 10% of the rows must have several nonzero numbers whose sum differs from 1 by more than 0.1,
     and one metric must be an accuracy: models of word counts, for which the same formula is a likelihood, are
-    trained without an accuracy. In PyTorch, such rows must contain only 0 and 1, cover at most 50 classes, and not
-    come from pairs within the batch. For CTC, one blank in a target is enough, or half of the examples must have
-    too few frames. We chose these thresholds.
+    trained without an accuracy metric. In PyTorch, such rows must contain only 0 and 1, cover at most 50 classes,
+    and not come from pairs within the batch. For CTC, one blank in a target is enough, or half of the examples
+    must have too few frames. We chose these thresholds.
 
     ## Known problems
     Only one batch is checked, and only if the last activation is known; in PyTorch it is read from the graph of

@@ -189,7 +189,7 @@ PRODUCT = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x4096 and 
         (RANK.format("(32, 1)", "(32, 20, 10)"), "this loss expects class indices", "return_sequences=False"),
         (
             PRODUCT,
-            "Matrix shapes (32, 4096) and (1024, 10) do not match",
+            "Cannot multiply matrices of shapes (32, 4096) and (1024, 10)",
             "nn.Linear(4096, 10), if this is a Linear",
         ),
     ],
