@@ -183,10 +183,14 @@ PRODUCT = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x4096 and 
         (
             RANK.format("(32, 10)", "(32, 10)"),
             "this loss expects class indices",
-            "keras.losses.CategoricalCrossentropy",
+            "for one-hot targets, use keras.losses.CategoricalCrossentropy",
         ),
-        (RANK.format("(None,)", "(None, 20, 10)"), "this loss expects class indices", "return_sequences=False"),
-        (RANK.format("(32, 1)", "(32, 20, 10)"), "this loss expects class indices", "return_sequences=False"),
+        (
+            RANK.format("(None,)", "(None, 20, 10)"),
+            "this loss expects class indices",
+            "set return_sequences=False",
+        ),
+        (RANK.format("(32, 1)", "(32, 20, 10)"), "this loss expects class indices", "set return_sequences=False"),
         (
             PRODUCT,
             "Cannot multiply matrices of shapes (32, 4096) and (1024, 10)",
