@@ -111,9 +111,9 @@ NOTED = {
             "score()",
         ),
         "redefined-name",
-        "The function `score` in cell 2 (In[2]) reads the global `model`, which the notebook sets as a value and a "
-        "loop variable: in cell 1 (In[1]) and cell 3 (In[3]). The value that `score` sees depends on which of these "
-        "cells ran last.",
+        "The function `score` in cell 2 (In[2]) reads the global `model`, which the notebook sets as a value and "
+        "a loop variable: in cell 1 (In[1]) and cell 3 (In[3]). The value that `score` sees depends on which of "
+        "these cells ran last.",
     ),
     "the rate was changed after the training": (
         [(9, "lr = 1e-4"), (4, "history = [lr * n for n in range(3)]"), (5, "history")],
