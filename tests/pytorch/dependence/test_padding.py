@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
@@ -43,7 +44,10 @@ def test_packed_rows_have_not():
         return head(hidden[-1])
 
     padding = measured(last, *rnn()).padding
-    assert padding.with_padding == padding.without > 0
+    # float32 rounds to 6e-8: rows that share a call with others are summed in another order.
+    assert padding.with_padding == pytest.approx(padding.without, rel=1e-6)
+    assert padding.without > 0
+    assert (padding.removed.changed, padding.removed.change) == (0, pytest.approx(0, abs=1e-6))
 
 
 def test_a_mean_over_all_positions_leaves_the_words_their_share():

@@ -18,8 +18,10 @@ from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstPas
 from diagnostics.collectors.pytorch.local_tensors import is_sharded
 from diagnostics.collectors.pytorch.model import check_runnable, uncompiled
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass, named_tensors, tensors
-from diagnostics.collectors.shared.arrays import LABEL_NAMES
+from diagnostics.collectors.shared.arrays import LABEL_NAMES, to_array
+from diagnostics.collectors.shared.dependence.padding import masked_input, separates
 from diagnostics.collectors.shared.pipeline import StageFailed
+from diagnostics.facts.array import Array
 
 from .subject import Subject
 
@@ -38,6 +40,7 @@ class KeptPass:
         batch_first: whether the loader's rows are known to lie along the first axis of the inputs.
         shuffled: whether the loader is known to give rows in random order; None if not known.
         predicts_tokens: whether the whole loss is one cross entropy.
+        unused_mask: a padding mask of the batch that the model was not given, with its name; None without one.
     """
 
     inputs: tuple[tuple[Any, ...], dict[str, Any]]
@@ -46,6 +49,7 @@ class KeptPass:
     batch_first: bool
     shuffled: bool | None
     predicts_tokens: bool
+    unused_mask: tuple[str, Array] | None = None
 
 
 def keep_pass(seen: FirstPass) -> KeptPass | None:
@@ -64,7 +68,20 @@ def keep_pass(seen: FirstPass) -> KeptPass | None:
         batch_first=_is_batch_first(seen),
         shuffled=is_shuffled(loader) if type(loader) is DataLoader else None,
         predicts_tokens=call is not None and call.indexed and seen.exact,
+        unused_mask=_unused_mask(seen),
     )
+
+
+def _unused_mask(seen: FirstPass) -> tuple[str, Array] | None:
+    """Return the padding mask of the loader's batch, with its name, if the model was given nothing like it."""
+    inputs = {name: array for name, t in seen.called_with.inputs.items() if (array := to_array(t)) is not None}
+    for name, tensor in named_tensors(seen.batch):
+        if tensor.ndim != 2 or tensor.nbytes > MOST_BYTES or (mask := to_array(tensor)) is None:
+            continue
+        padded = masked_input(inputs, mask)
+        if padded is not None and not any(separates(array, padded.words) for array in inputs.values()):
+            return name, mask
+    return None
 
 
 def can_be_kept(there: Sequence[Tensor]) -> bool:
@@ -167,6 +184,7 @@ def subject_of(model: nn.Module, kept: KeptPass, deadline: float) -> Subject:
         batch_first=kept.batch_first,
         shuffled=kept.shuffled,
         predicts_tokens=kept.predicts_tokens,
+        unused_mask=kept.unused_mask,
         deadline=deadline,
     )
 
