@@ -102,8 +102,8 @@ class AttentionMaskMissing(Rule):
         else:
             why = f"The batch has {in_batch}, but {reader} does not get it"
         return self.found(
-            f"{changed_predictions(removed)}{why}, so the model reads up to {padding.longest} positions of padding as "
-            "text, and the prediction for a row depends on the length of the others in its batch.",
+            f"{changed_predictions(removed)}{why}, so the model reads up to {padding.longest} positions of "
+            "padding as text, and the prediction for a row depends on the length of the others in its batch.",
             fix=f"pass the mask to the model: model(ids, attention_mask={mask})",
             evidence={
                 "rows": removed.rows,

@@ -35,11 +35,13 @@ def measure(subject: KerasSubject) -> DependenceFacts:
             why_not |= dict.fromkeys(("inputs", "linear"), why_not["examples"])
         else:
             facts = by_part(why_not, "examples", compare_examples, subject, axis) or facts
+        # Early: a recurrent layer over padding takes long, and the parts below may use up the time.
+        padding = by_part(why_not, "padding", _compare_padding, subject)
+        if axis is not None:
             inputs = by_part(why_not, "inputs", _compare_inputs, subject, axis)
             linear = by_part(why_not, "linear", find_linear, subject, axis)
             facts = replace(facts, inputs=inputs or {}, linear=linear)
         future = by_part(why_not, "future", _compare_future, subject)
-        padding = by_part(why_not, "padding", _compare_padding, subject)
         dropped = by_part({}, "dropout", dropped_answers, subject)
         statistics = by_part(why_not, "statistics", compare_statistics, subject)
     return replace(facts, future=future, padding=padding, dropped=dropped, statistics=statistics, why_not=why_not)
