@@ -139,7 +139,8 @@ class PaddingFacts:
         fails: rows whose prediction is NaN or infinite without the padding, and finite with it.
         hides_words: whether a padding mask that attention was given leaves out every word, and no padding; then
             nothing else was measured.
-        spread: standard deviation of the predictions over these rows, with padding.
+        spread: standard deviation of the predictions over the rows with at least half as much padding as the
+            longest, with their padding.
         blank: the token that the padding consists of; None if it is not a token, or not known.
         some_full: whether a row of the batch has no padding, as if the batch is padded to its longest row.
         removed: the predictions without padding; None if not all are finite.

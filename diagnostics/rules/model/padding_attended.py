@@ -55,9 +55,10 @@ class PaddingAttended(Rule):
     ## Thresholds
     At least four rows must have padding; up to six are used, those with the most. With padding, replacing all
     words but the first changes the prediction less than a fiftieth as much as without it, and the predictions for
-    these rows differ as little from each other. A mean over all positions still depends on the words, so it is not
-    reported; neither is a model that has learned to carry the words across the padding: its predictions differ
-    from row to row, even where they are too sure of one word to change with the others.
+    rows with at least half of the longest padding differ as little from each other. A mean over all positions
+    still depends on the words, so it is not reported; neither is a model that has learned to carry the words
+    across the padding: its predictions differ from row to row, even if they are too certain to change with a few
+    other words.
 
     ## Known problems
     The model must give one prediction per row. Padding at the start is not checked: the words come last, so they

@@ -68,20 +68,33 @@ def keep_pass(seen: FirstPass) -> KeptPass | None:
         batch_first=_is_batch_first(seen),
         shuffled=is_shuffled(loader) if type(loader) is DataLoader else None,
         predicts_tokens=call is not None and call.indexed and seen.exact,
-        unused_mask=_unused_mask(seen),
+        unused_mask=unused_mask(seen.batch, seen.called_with.inputs),
     )
 
 
-def _unused_mask(seen: FirstPass) -> tuple[str, Array] | None:
-    """Return the padding mask of the loader's batch, with its name, if the model was given nothing like it."""
-    inputs = {name: array for name, t in seen.called_with.inputs.items() if (array := to_array(t)) is not None}
-    for name, tensor in named_tensors(seen.batch):
-        if tensor.ndim != 2 or tensor.nbytes > MOST_BYTES or (mask := to_array(tensor)) is None:
-            continue
-        padded = masked_input(inputs, mask)
-        if padded is not None and not any(separates(array, padded.words) for array in inputs.values()):
-            return name, mask
+def unused_mask(batch: Any, given: Mapping[str, Tensor]) -> tuple[str, Array] | None:
+    """Return the padding mask of a batch, with its name, if the model was given nothing like it.
+
+    Args:
+        batch: what the loader returned; None if not known.
+        given: the tensors that the model was called with, by name.
+    """
+    tokens = {tuple(t.shape) for t in given.values() if _is_matrix(t) and not t.is_floating_point()}
+    masks = [(name, t) for name, t in named_tensors(batch) if _is_matrix(t) and tuple(t.shape) in tokens]
+    if not masks:
+        return None
+    inputs = {name: array for name, tensor in given.items() if (array := to_array(tensor)) is not None}
+    for name, tensor in masks:
+        mask = to_array(tensor)
+        padded = None if mask is None else masked_input(inputs, mask)
+        if mask is not None and padded is not None:
+            passed = any(separates(array, padded.words) for array in inputs.values())
+            return None if passed else (name, mask)
     return None
+
+
+def _is_matrix(tensor: Tensor) -> bool:
+    return tensor.layout is torch.strided and not tensor.is_nested and tensor.ndim == 2
 
 
 def can_be_kept(there: Sequence[Tensor]) -> bool:

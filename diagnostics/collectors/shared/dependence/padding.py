@@ -101,7 +101,8 @@ def separates(array: Array, words: Array) -> bool:
     if array.size != words.size:
         return array.ndim > 2 and array.shape[0] == len(words) and array.shape[-1] == words.shape[1]
     flat, inside = array.ravel(), words.ravel()
-    return len(set(flat[inside].tolist())) == 1 and len(set(flat[~inside].tolist())) == 1
+    at_words, at_padding = set(flat[inside].tolist()), set(flat[~inside].tolist())
+    return len(at_words) == len(at_padding) == 1 and at_words != at_padding
 
 
 def compare_padding(call: Call, inputs: Inputs, padded: Padded, target: Array | None = None) -> PaddingFacts:
@@ -140,14 +141,17 @@ def compare_padding(call: Call, inputs: Inputs, padded: Padded, target: Array | 
     finite = np.isfinite(without[:count]).all(1)
     effects = [_effects(answers[:count], answers[end:])[finite] for answers in (whole, without)]
     one, other = whole[count:end], without[count:end]
+    longest = int(width - lengths.min())
+    much = np.array([width - len(row.kept) >= longest / 2 for row in rows[:end]])
     return PaddingFacts(
         input=padded.name,
         rows=count,
-        longest=int(width - lengths.min()),
+        longest=longest,
         with_padding=_median(effects[0]),
         without=_median(effects[1]),
         fails=int((~finite).sum()),
-        spread=float(whole[:count].std(0).max()),
+        # Of more rows than are replaced: a few may be of one class by chance.
+        spread=float(whole[:end][much].std(0).max()),
         blank=padded.blank,
         some_full=bool((lengths == width).any()),
         removed=_removed(one, other, noise, moved, target) if np.isfinite(other).all() else None,
