@@ -84,12 +84,13 @@ def unused_mask(batch: Any, given: Mapping[str, Tensor]) -> tuple[str, Array] | 
     if not masks:
         return None
     inputs = {name: array for name, tensor in given.items() if (array := to_array(tensor)) is not None}
-    for name, tensor in masks:
+    for path, tensor in masks:
         mask = to_array(tensor)
         padded = None if mask is None else masked_input(inputs, mask)
         if mask is not None and padded is not None:
-            passed = any(separates(array, padded.words) for array in inputs.values())
-            return None if passed else (name, mask)
+            others = [array for name, array in inputs.items() if name != padded.name]
+            passed = any(separates(array, padded.words) for array in others)
+            return None if passed else (path, mask)
     return None
 
 
