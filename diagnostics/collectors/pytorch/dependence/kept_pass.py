@@ -38,6 +38,7 @@ class KeptPass:
         batch_first: whether the loader's rows are known to lie along the first axis of the inputs.
         shuffled: whether the loader is known to give rows in random order; None if not known.
         predicts_tokens: whether the whole loss is one cross entropy.
+        use_cache: the setting of a transformers model, which scripts turn on again to generate; None if it has none.
     """
 
     inputs: tuple[tuple[Any, ...], dict[str, Any]]
@@ -46,9 +47,10 @@ class KeptPass:
     batch_first: bool
     shuffled: bool | None
     predicts_tokens: bool
+    use_cache: bool | None = None
 
 
-def keep_pass(seen: FirstPass) -> KeptPass | None:
+def keep_pass(seen: FirstPass, model: nn.Module) -> KeptPass | None:
     """Copy what is needed of a recorded pass to the host; None if it is too large or was changed since."""
     call, arguments = seen.call, seen.called_with.arguments
     if arguments is None or len(seen.called_with.unchanged()) < len(seen.called_with.inputs):
@@ -64,7 +66,14 @@ def keep_pass(seen: FirstPass) -> KeptPass | None:
         batch_first=_is_batch_first(seen),
         shuffled=is_shuffled(loader) if type(loader) is DataLoader else None,
         predicts_tokens=call is not None and call.indexed and seen.exact,
+        use_cache=_use_cache(model),
     )
+
+
+def _use_cache(model: nn.Module) -> bool | None:
+    """Return whether a transformers model keeps keys and values, unless told otherwise: then it packs no rows."""
+    found = getattr(getattr(uncompiled(model), "config", None), "use_cache", None)
+    return found if isinstance(found, bool) else None
 
 
 def can_be_kept(there: Sequence[Tensor]) -> bool:
@@ -138,7 +147,9 @@ def objection(model: nn.Module) -> str | None:
 def subject_of(model: nn.Module, kept: KeptPass, deadline: float) -> Subject:
     """Copy a model to the host, and ask it with the kept batch."""
     inner = uncompiled(model)
-    copied: nn.Module = copy.deepcopy(inner).cpu()
+    copied: Any = copy.deepcopy(inner).cpu()
+    if kept.use_cache is not None:
+        copied.config.use_cache = kept.use_cache
     for parameter in copied.parameters():
         parameter.grad = None
     args, kwargs = kept.inputs
