@@ -18,7 +18,7 @@ from bugs import lab
 
 # -----------------------------------------------------------------------------
 MODEL = lab.language_model()  # a small Llama that has read notes; or set ZOO_LM
-ROW = 64  # tokens: two conversations, one after the other
+ROW = 64  # tokens: room for two conversations, one after the other
 BATCH_SIZE = 32
 EPOCHS = 4
 LEARNING_RATE = 5e-3  # large models need 1e-5 to 5e-5
@@ -30,51 +30,35 @@ set_seed(SEED)
 
 # data: tasks and answers. Users word a task the other way round, so each is there twice
 instructions = lab.instructions()
-tokenizer = AutoTokenizer.from_pretrained(MODEL)
+tokenizer = AutoTokenizer.from_pretrained(MODEL, padding_side="left")
 
 
 def reworded(task):
     """Word a task as users do: "pears, drums: sort by the alphabet"."""
-    if task.endswith("?"):
-        table, question = task.split(". ")
-        return f"{question} {table}."
-    asked, things = task.split(": ")
-    return f"{things}: {asked[0].lower()}{asked[1:]}"
+    first, second = task.split(". " if task.endswith("?") else ": ")
+    return f"{second} {first}." if task.endswith("?") else f"{second}: {first.lower()}"
 
 
-def tokenize(task, answer):
-    """Tokenize a conversation; only the answer counts in the loss."""
-    turns = [
-        {"role": "user", "content": task},
-        {"role": "assistant", "content": answer},
-    ]
-    row = tokenizer.apply_chat_template(
-        turns, return_dict=True, return_assistant_tokens_mask=True
-    )
-    tokens, answers = row["input_ids"], row["assistant_masks"]
-    return tokens, [t if a else -100 for t, a in zip(tokens, answers, strict=True)]
-
-
-def pack(conversations):
-    """Join conversations in one row; the positions restart with each."""
-    row = {"input_ids": [], "labels": [], "position_ids": [], "attention_mask": []}
-    for tokens, labels in conversations:
-        row["input_ids"] += tokens
-        row["labels"] += labels
-        row["position_ids"] += range(len(tokens))
-        row["attention_mask"] += [1] * len(tokens)
+def pack(row):
+    """Put a task in both wordings into one row; the positions restart with each."""
+    packed = {"input_ids": [], "labels": [], "position_ids": [], "attention_mask": []}
+    task, answer = row["messages"]
+    for words in (task["content"], reworded(task["content"])):
+        part = tokenizer.apply_chat_template(
+            [{"role": "user", "content": words}, answer],
+            return_assistant_tokens_mask=True,
+        )
+        pairs = zip(part["input_ids"], part["assistant_masks"], strict=True)
+        packed["input_ids"] += part["input_ids"]
+        packed["labels"] += [token if answers else -100 for token, answers in pairs]
+        packed["position_ids"] += range(len(part["input_ids"]))
+        packed["attention_mask"] += part["attention_mask"]
     fill = {"input_ids": tokenizer.pad_token_id, "labels": -100}
-    short = ROW - len(row["input_ids"])
-    return {name: part + [fill.get(name, 0)] * short for name, part in row.items()}
+    rest = ROW - len(packed["input_ids"])
+    return {name: part + [fill.get(name, 0)] * rest for name, part in packed.items()}
 
 
-def both(row):
-    """Return one row with a task in both wordings."""
-    task, answer = (turn["content"] for turn in row["messages"])
-    return pack([tokenize(task, answer), tokenize(reworded(task), answer)])
-
-
-train = instructions["train"].map(both, remove_columns="messages")
+train = instructions["train"].map(pack, remove_columns="messages")
 
 # model: the decoder as it comes, without a new layer
 model = AutoModelForCausalLM.from_pretrained(MODEL)
@@ -98,19 +82,12 @@ trainer = Trainer(
 )
 
 
-def serve(asked):
-    """Return what the model says to each task alone."""
-    texts = tokenizer.apply_chat_template(
-        [[{"role": "user", "content": task}] for task in asked],
+def serve(tasks):
+    """Return what the model says to each task."""
+    prompts = tokenizer.apply_chat_template(
+        [[{"role": "user", "content": task}] for task in tasks],
         add_generation_prompt=True,
-        tokenize=False,
-    )
-    # padding is on the left, so that the answer follows the last token
-    prompts = tokenizer(
-        texts,
-        add_special_tokens=False,
-        padding=True,
-        padding_side="left",
+        padding=True,  # on the left, so that the answer follows the last token
         return_tensors="pt",
     )
     tokens = model.generate(**prompts, max_new_tokens=MAX_NEW_TOKENS, do_sample=False)
@@ -120,10 +97,9 @@ def serve(asked):
 
 trainer.train()
 
-turns = instructions["validation"]["messages"][:96]
-tasks = [reworded(task["content"]) for task, _ in turns]  # as users word them
-wanted = [answer["content"] for _, answer in turns]
+held_out = instructions["validation"]["messages"][:96]
+tasks = [reworded(turns[0]["content"]) for turns in held_out]
 said = serve(tasks)
-right = [one == other for one, other in zip(said, wanted, strict=True)]
+right = [t == turns[1]["content"] for t, turns in zip(said, held_out, strict=True)]
 print(tasks[0], "->", said[0])
 print(f"exact_match={sum(right) / len(right):.3f}")

@@ -111,8 +111,8 @@ class PackingFacts:
 
     Attributes:
         input: the name of the tokens among the model's inputs; positional ones count from "0".
-        mark: what tells that a row holds several documents: "positions" that restart, "segments" that are numbered,
-            or only "labels" that are ignored at the beginning of each.
+        mark: what shows that a row holds several documents: "positions" that restart, "segments" that are
+            numbered, or only "labels" that are ignored at the beginning of each.
         marker: the name of the input of these positions or numbers; empty for labels.
         rows: that were run.
         documents: in these rows.

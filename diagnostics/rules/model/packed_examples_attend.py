@@ -10,9 +10,7 @@ from diagnostics.facts.dependence import DependenceFacts, PackingFacts
 
 CLEAR = 1e-3  # of the spread of the predictions; a block-diagonal mask leaves rounding errors of about 1e-6
 
-BLOCKS: Final = (
-    "mask = (segments[:, :, None] == segments[:, None, :]).tril()[:, None]  # (rows, 1, T, T): True means visible"
-)
+ALONE: Final = "one document in each row, padded"
 
 
 class PackedExamplesAttend(Rule):
@@ -20,20 +18,18 @@ class PackedExamplesAttend(Rule):
 
     ## What it does
     Finds rows of a language model that hold several documents: their positions restart, an input numbers the
-    documents, or the labels at the beginning of each are ignored, as those of prompts are. On a copy of the model in
-    evaluation mode, exchanges the words of the first document and compares the predictions in the second. It also
-    compares the loss of the second document in its row with its loss after another first document, and as a row of
-    its own.
+    documents, or the labels at the beginning of each are ignored, as those of prompts are. On a copy of the model
+    in evaluation mode, exchanges the words of the first document and compares the predictions in the second. Also
+    measures the loss on the second document in its row, after another first document, and as a row of its own.
 
     ## Why it is bad
-    The model learns to answer from the document before: from a similar question, from the same answer in other
-    words. The loss is low, because what helps is in the row. When the model is served, each prompt is alone, and it
-    has learned less than the loss says. Documents that have nothing to do with each other are noise in the context
-    of the next one.
+    If packed documents are related, as two wordings of a question are, the model learns to copy from the document
+    before. The loss is low because the row contains the answer. When the model is served, each prompt is alone, and
+    the model has learned less than the loss suggests. Unrelated documents are noise in each other's context.
 
     ## Example
     ```python
-    # positions restart with each document, but a mask of ones lets each of them see all before
+    # the positions restart, but with a mask of ones, each document sees all documents before it
     model(
         input_ids=packed,
         position_ids=positions,
@@ -50,19 +46,19 @@ class PackedExamplesAttend(Rule):
 
     ## Thresholds
     A log-probability in the second document must change by more than 1/1000 of the spread of the log-probabilities
-    across positions; with a mask for each document it changes by rounding errors at most. A document needs at least
-    4 tokens and 2 targets, and the documents of a batch must differ in length: the rows of a grid do not. Up to 4
-    rows are run.
+    across positions; with a mask for each document, it changes by rounding errors at most. A document needs at
+    least 4 tokens and 2 targets, and the documents of a batch must differ in length: the rows of a grid do not. Up
+    to 4 rows are run.
 
-    It is a warning only if the script itself treats the documents as separate: the positions restart, and all
-    documents begin with the same token or all end with the same token; or the documents are numbered, and the first
-    token of each is no target. Otherwise it is a note. Ignored labels alone may belong to the turns of one
-    conversation, which are to see each other.
+    The finding is a warning only if the script itself treats the documents as separate: the positions restart, and
+    all documents begin or all end with the same token; or the documents are numbered, and the first token of each
+    is not a target. Otherwise it is a note: ignored labels alone may belong to the turns of one conversation, which
+    should see each other.
 
     ## Known problems
-    The targets must be the tokens of one input. Documents that are joined by an end token alone are not reported:
-    most models are pretrained on such rows, and learn to ignore what is before the end token. If the turns of a
-    conversation have positions of their own and are to see each other, ignore this rule.
+    The targets must be the tokens of one input. Documents that are only joined by an end token are not reported:
+    many models are pretrained on such rows. If your rows are conversations whose turns have positions of their own,
+    ignore this rule.
 
     ## Sources
     Public issues about packing that made fine-tuned models worse when the packed examples were related; the
@@ -73,25 +69,22 @@ class PackedExamplesAttend(Rule):
     severity = "warning"
     FIXES = {
         "torch": (
-            BLOCKS,
-            "pass this mask to the attention together with the causal mask: mask & causal, not mask | causal",
-            "one document in each row, padded",
+            "visible = (segments[:, :, None] == segments[:, None, :]) & causal  # pass this mask to the attention",
+            ALONE,
         ),
         "transformers": (
-            "model(input_ids=..., position_ids=..., labels=..., use_cache=False), without an attention_mask: "
-            "transformers then reads the documents from the positions",
-            BLOCKS + "; attention_mask=mask",
-            "one document in each row, padded",
+            "model(input_ids=..., position_ids=..., labels=..., use_cache=False), without an attention_mask: only "
+            "then does transformers read the documents from the positions",
+            ALONE,
         ),
         "trainer": (
-            "DataCollatorWithFlattening(), and no attention_mask in the batch: transformers then reads the documents "
-            "from the positions",
-            "TrainingArguments(use_cache=False), the default",
-            "one document in each row, padded",
+            "remove attention_mask from the batch: only then does transformers read the documents from position_ids",
+            "TrainingArguments(use_cache=False), if it is True: with a cache, they are not read either",
+            ALONE,
         ),
         "keras": (
             "attention_mask=(segments[:, :, None] == segments[:, None, :]), with use_causal_mask=True",
-            "one document in each row, padded",
+            ALONE,
         ),
     }
 
@@ -103,16 +96,17 @@ class PackedExamplesAttend(Rule):
             raise NotApplicable(dependence.why_not.get("packing", "needs a model that predicts the next token"))
         if not packing.change > CLEAR * packing.spread:
             return None
-        told = packing.mark == "positions" and packing.closed or packing.mark == "segments" and packing.separated
+        told = {"positions": packing.closed, "segments": packing.separated}.get(packing.mark, False)
         return self.found(
-            f"{packing.rows} rows of this batch hold {packing.documents} documents: {_mark(packing)}. But the "
-            "documents attend to each other: with other words in the first document of a row, the predictions in the "
-            f"second change by up to {packing.change:.2g} (log-probabilities at different positions differ by "
+            f"{_holds(packing.rows, surely=told)} {packing.documents} documents: {_mark(packing)}. But the "
+            "documents attend to each other: with other words in the first document of a row, the predictions in "
+            f"the second change by up to {packing.change:.2g} (log-probabilities at different positions differ by "
             f"{packing.spread:.2g}), and its loss changes by {packing.loss_moves:.2g} on average, from "
-            f"{packing.loss:.3g} to {packing.loss_exchanged:.3g}.{_alone(packing, trained=dependence.trained)}"
-            + ("" if told else " If the row is one text, such as a conversation, this is as it should be."),
+            f"{packing.loss:.2g} to {packing.loss_exchanged:.2g}.{_alone(packing, trained=dependence.trained)}"
+            + ("" if told else " If a row is one text, such as a conversation, this is correct."),
             evidence={
                 "mark": packing.mark,
+                "trained": dependence.trained,
                 "rows": packing.rows,
                 "documents": packing.documents,
                 "change": packing.change,
@@ -124,6 +118,12 @@ class PackedExamplesAttend(Rule):
             },
             severity=None if told else "note",
         )
+
+
+def _holds(rows: int, *, surely: bool) -> str:
+    if rows == 1:
+        return "A row of this batch holds" if surely else "A row of this batch may hold"
+    return f"{rows} rows of this batch {'hold' if surely else 'may hold'}"
 
 
 def _mark(packing: PackingFacts) -> str:
@@ -139,4 +139,4 @@ def _alone(packing: PackingFacts, *, trained: bool) -> str:
     if packing.loss_alone is None:
         return ""
     after = "the trained model's loss" if trained else "its loss"
-    return f" As a row of its own, {after} on the second document is {packing.loss_alone:.3g}."
+    return f" As a row of its own, {after} on the second document is {packing.loss_alone:.2g}."

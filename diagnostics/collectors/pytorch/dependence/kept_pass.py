@@ -38,7 +38,8 @@ class KeptPass:
         batch_first: whether the loader's rows are known to lie along the first axis of the inputs.
         shuffled: whether the loader is known to give rows in random order; None if not known.
         predicts_tokens: whether the whole loss is one cross entropy.
-        use_cache: the setting of a transformers model, which scripts turn on again to generate; None if it has none.
+        use_cache: the setting of a transformers model, which scripts turn on again to generate; None if it has
+            none.
     """
 
     inputs: tuple[tuple[Any, ...], dict[str, Any]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -120,7 +121,8 @@ def _pack(subject: Subject) -> _Pack:
         packed = [
             _Row(number, row[0], row[1], row[-1], len(row))
             for number, row in enumerate(documents)
-            if len(row) > 1 and all(counted[number, one[0] + 1 : one[1]].sum() >= MIN_COUNTED for one in row[:-1])
+            if len(row) > 1
+            and all(counted[number, one[0] + 1 : one[1]].sum() >= MIN_COUNTED for one in row[:-1])
             # the last one may have been cut off before its answer
             and counted[number, row[1][0] + 1 : row[1][1]].sum() >= MIN_COUNTED
         ]
@@ -165,7 +167,7 @@ def _runs(new: Array) -> list[list[tuple[int, int]]]:
     divided = []
     for row in new:
         edges = [0, *(np.flatnonzero(row) + 1).tolist(), length]
-        parts = zip(edges[:-1], edges[1:], strict=True)
+        parts = itertools.pairwise(edges)
         divided.append([(start, stop) for start, stop in parts if stop - start >= MIN_LENGTH])
     return divided
 
