@@ -24,8 +24,8 @@ class PackedExamplesAttend(Rule):
 
     ## Why it is bad
     If packed documents are related, as two wordings of a question are, the model learns to copy from the document
-    before. The loss is low because the row contains the answer. When the model is served, each prompt is alone, and
-    the model has learned less than the loss suggests. Unrelated documents are noise in each other's context.
+    before. The loss is low because the row contains the answer. When the model is served, each prompt is alone,
+    and the model has learned less than the loss suggests. Unrelated documents are noise in each other's context.
 
     ## Example
     ```python
@@ -52,13 +52,13 @@ class PackedExamplesAttend(Rule):
 
     The finding is a warning only if the script itself treats the documents as separate: the positions restart, and
     all documents begin or all end with the same token; or the documents are numbered, and the first token of each
-    is not a target. Otherwise it is a note: ignored labels alone may belong to the turns of one conversation, which
-    should see each other.
+    is not a target. Otherwise it is a note: ignored labels alone may belong to the turns of one conversation,
+    which should see each other.
 
     ## Known problems
     The targets must be the tokens of one input. Documents that are only joined by an end token are not reported:
-    many models are pretrained on such rows. If your rows are conversations whose turns have positions of their own,
-    ignore this rule.
+    many models are pretrained on such rows. If your rows are conversations whose turns have positions of their
+    own, ignore this rule.
 
     ## Sources
     Public issues about packing that made fine-tuned models worse when the packed examples were related; the
@@ -78,7 +78,8 @@ class PackedExamplesAttend(Rule):
             ALONE,
         ),
         "trainer": (
-            "remove attention_mask from the batch: only then does transformers read the documents from position_ids",
+            "remove attention_mask from the batch: only then does transformers read the documents from "
+            "position_ids",
             "TrainingArguments(use_cache=False), if it is True: with a cache, they are not read either",
             ALONE,
         ),
