@@ -67,12 +67,15 @@ def keep_pass(seen: FirstPass, model: nn.Module) -> KeptPass | None:
         batch_first=_is_batch_first(seen),
         shuffled=is_shuffled(loader) if type(loader) is DataLoader else None,
         predicts_tokens=call is not None and call.indexed and seen.exact,
-        use_cache=_use_cache(model),
+        use_cache=uses_cache(model),
     )
 
 
-def _use_cache(model: nn.Module) -> bool | None:
-    """Return whether a transformers model keeps keys and values, unless told otherwise: then it packs no rows."""
+def uses_cache(model: nn.Module) -> bool | None:
+    """Return whether a transformers model keeps keys and values by default; None if it has no such setting.
+
+    If it does, it does not read packed documents from their positions.
+    """
     found = getattr(getattr(uncompiled(model), "config", None), "use_cache", None)
     return found if isinstance(found, bool) else None
 
@@ -149,7 +152,7 @@ def subject_of(model: nn.Module, kept: KeptPass, deadline: float) -> Subject:
     """Copy a model to the host, and ask it with the kept batch."""
     inner = uncompiled(model)
     copied: Any = copy.deepcopy(inner).cpu()
-    if kept.use_cache is not None:
+    if kept.use_cache not in (None, uses_cache(copied)):
         copied.config.use_cache = kept.use_cache
     for parameter in copied.parameters():
         parameter.grad = None
