@@ -29,7 +29,7 @@ class PackedExamplesAttend(Rule):
 
     ## Example
     ```python
-    # the positions restart, but with a mask of ones, each document sees all documents before it
+    # the positions restart, but with a mask of ones, each document sees those before
     model(
         input_ids=packed,
         position_ids=positions,
