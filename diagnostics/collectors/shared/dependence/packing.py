@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class _Row:
 class _Pack:
     tokens: str  # the name of the input
     counted: Array  # whether each token is a target
-    mark: str  # see `PackingFacts`
+    mark: Literal["positions", "segments", "labels"]
     marker: str
     rows: list[_Row]
     ends: Array  # tokens that documents begin or end with
@@ -141,7 +142,7 @@ def _pack(subject: Subject) -> _Pack:
 
 def _divisions(
     tokens: Array, counted: Array, others: Mapping[str, Array]
-) -> Iterator[tuple[str, str, list[list[tuple[int, int]]]]]:
+) -> Iterator[tuple[Literal["positions", "segments", "labels"], str, list[list[tuple[int, int]]]]]:
     """Yield how the rows may be divided: the kind of mark, its input, and the parts of each row."""
     for name, array in others.items():
         steps = np.diff(array, axis=1)
@@ -260,8 +261,9 @@ def _alone(
         return one
 
     try:
-        return _log_probabilities(subject, {name: cut(array) for name, array in given.items()}, 1, stop - start)[0]
+        alone = _log_probabilities(subject, {name: cut(array) for name, array in given.items()}, 1, stop - start)
     except OutOfTime:
         raise
     except Exception:  # of the model: it may take rows of one length only
         return None
+    return np.asarray(alone[0])
