@@ -127,6 +127,44 @@ class RemovedPadding:
 
 
 @frozen
+class PackingFacts:
+    """A language model whose rows hold several documents, given another first document in a few of them.
+
+    Losses are those of the second document's targets, each the mean over the rows.
+
+    Attributes:
+        input: the name of the tokens among the model's inputs; positional ones count from "0".
+        mark: what shows that a row holds several documents: "positions" that restart, "segments" that are
+            numbered, or only "labels" that are ignored at the beginning of each.
+        marker: the name of the input of these positions or numbers; empty for labels.
+        rows: that were run.
+        documents: in these rows.
+        closed: whether all documents begin with the same token, or all end with the same one.
+        separated: whether no document's first token is a target.
+        change: the largest change of a log-probability in a second document when the first one is exchanged.
+        spread: standard deviation of the log-probabilities over the positions.
+        loss: in the rows as they are.
+        loss_exchanged: after another first document.
+        loss_moves: the mean absolute difference of the two.
+        loss_alone: of the second document as a row of its own; None if the model takes no such row.
+    """
+
+    input: str
+    mark: Literal["positions", "segments", "labels"]
+    marker: str
+    rows: int
+    documents: int
+    closed: bool
+    separated: bool
+    change: float
+    spread: float
+    loss: float
+    loss_exchanged: float
+    loss_moves: float
+    loss_alone: float | None = None
+
+
+@frozen
 class PaddingFacts:
     """What padding does to the predictions, and to the effect of the words on them.
 
@@ -335,9 +373,10 @@ class DependenceFacts:
         noise: with the same inputs and other random numbers, the largest change of any answer; 0 where no dropout
             is on, None if not known.
         padding: of a model that gives one answer for a row that may be padded.
+        packing: of a language model whose rows hold several documents.
         copy: of a model whose targets are one of its inputs.
         why_not: why a part could not be measured, by ``examples``, ``future``, ``inputs``, ``steps``, ``padding``,
-            ``copy``, ``linear``, ``dropout``, ``order`` and ``statistics``.
+            ``packing``, ``copy``, ``linear``, ``dropout``, ``order`` and ``statistics``.
         trained: whether the model was the one at the run's end.
         moved: the largest change of the answer to an example when all come in reverse order; None if not known.
         sameness: of a model whose target is its input; None otherwise.
@@ -368,6 +407,7 @@ class DependenceFacts:
     dropout: tuple[ActiveDropout, ...] = ()
     noise: float | None = None
     padding: PaddingFacts | None = None
+    packing: PackingFacts | None = None
     copy: CopyFacts | None = None
     why_not: Mapping[str, str] = field(default_factory=dict)
     trained: bool = False

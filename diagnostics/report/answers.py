@@ -73,6 +73,7 @@ QUESTIONS: Final = (
             "examples-mixed.from_answers": "no example affects the prediction for another",
             "unused-input.from_answers": "the predictions depend on every input",
             "future-leak.from_answers": "no prediction depends on the token that it predicts",
+            "packed-examples-attend.from_answers": "packed documents do not see each other",
         },
         "the model was not tried on changed inputs",
     ),

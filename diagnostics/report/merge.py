@@ -158,12 +158,15 @@ def _with_places(report: Report, places: Places, rules: Mapping[str, Rule]) -> R
 
 
 def _each_once(findings: list[Finding]) -> list[Finding]:
-    """Keep one finding per rule, the first of the worst severity, with the line and step of either."""
+    """Keep one finding per rule, the first of the worst severity, with the line and step of either.
+
+    Of two that are equally severe, the one measured on the trained model is kept.
+    """
     once: dict[str, Finding] = {}
     for finding in findings:
         first = once.setdefault(finding.rule, finding)
         once[finding.rule] = replace(
-            min(first, finding, key=lambda one: SEVERITIES.index(one.severity)),
+            min(first, finding, key=lambda one: (SEVERITIES.index(one.severity), not one.evidence.get("trained"))),
             where=first.where or finding.where,
             step=finding.step if first.step is None else first.step,
         )

@@ -46,7 +46,7 @@ def of_loop(model: Any, step: FirstStepPipeline, guard: FaultGuard, at_close: co
     from diagnostics.collectors.pytorch.dependence.kept_pass import is_callable, keep_pass
     from diagnostics.collectors.pytorch.examine.kept_start import keep_start
 
-    kept = keep_pass(step.seen) if is_callable(model) else None
+    kept = keep_pass(step.seen, model) if is_callable(model) else None
     if kept is None:
         return None
     start = keep_start(model, kept, step)

@@ -20,6 +20,7 @@ from diagnostics.collectors.pytorch.dependence.kept_pass import (
     can_be_kept,
     forwards_by_library,
     on_host,
+    uses_cache,
 )
 from diagnostics.collectors.pytorch.discover.training_batches import MOST, MOST_BYTES, TrainedBatch
 from diagnostics.collectors.pytorch.examine.experiments import Run, at_its_beginning
@@ -183,6 +184,7 @@ def keep_step(pipeline: TrainerPipeline | TrainerStepPipeline) -> KeptPass | Non
         batch_first=forwards_by_library(model),
         shuffled=None,
         predicts_tokens=tokens,
+        use_cache=uses_cache(model),
     )
 
 

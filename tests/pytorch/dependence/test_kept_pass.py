@@ -1,9 +1,18 @@
 """Which batches are kept for the second look."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
+from torch import nn
 
-from diagnostics.collectors.pytorch.dependence.kept_pass import MOST_BYTES, can_be_kept, unused_mask
+from diagnostics.collectors.pytorch.dependence.kept_pass import (
+    MOST_BYTES,
+    KeptPass,
+    can_be_kept,
+    subject_of,
+    unused_mask,
+)
 
 FEATURES = torch.zeros(300, 8)
 
@@ -54,3 +63,14 @@ class TestUnusedMask:
         for batch in (None, {"input_ids": self.IDS}, [self.IDS, nested, torch.eye(9).to_sparse()]):
             assert unused_mask(batch, {"0": self.IDS}) is None
         assert unused_mask(self.BATCH, {"0": torch.zeros(5, 9)}) is None
+
+
+@pytest.mark.parametrize(("kept", "now"), [(False, True), (True, False), (None, None)])
+def test_a_copy_keeps_the_cache_as_in_training(kept, now):
+    model = nn.Linear(8, 2)
+    if now is not None:
+        model.config = SimpleNamespace(use_cache=now)  # what a script sets before it generates
+    batch = KeptPass(((FEATURES,), {}), None, None, True, None, False, use_cache=kept)
+    copied = subject_of(model, batch, float("inf")).model
+    assert getattr(getattr(copied, "config", None), "use_cache", None) is kept
+    assert getattr(getattr(model, "config", None), "use_cache", None) is now

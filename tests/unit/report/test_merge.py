@@ -50,6 +50,12 @@ class TestMerged:
         (only,) = merged("", [training(None, watched)], explained).findings
         assert (only.message, only.severity, only.step) == ("losses holds 300 graphs.", "error", 3)
 
+    def test_what_is_found_twice_is_told_of_the_trained_model(self):
+        before = report(finding("packed-examples-attend", evidence={"trained": False}))
+        after = report(finding("packed-examples-attend", evidence={"trained": True}))
+        (only,) = merged("", [training(before, after)]).findings
+        assert only.evidence == {"trained": True}
+
     def test_memory_that_grew_on_another_device_is_a_finding_beside_the_one_that_ran_out(self):
         grew = finding("growing-memory", "note", evidence={"memory_of": "process", "grew_bytes": 1e9})
         full = finding("out-of-memory", "error", evidence={"device": "GPU 0", "tried_bytes": 100})

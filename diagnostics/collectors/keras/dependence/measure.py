@@ -17,6 +17,7 @@ from diagnostics.collectors.shared.dependence.examples import (
 from diagnostics.collectors.shared.dependence.future import compare_future
 from diagnostics.collectors.shared.dependence.inputs import compare_inputs
 from diagnostics.collectors.shared.dependence.linearity import find_linear
+from diagnostics.collectors.shared.dependence.packing import compare_packed
 from diagnostics.collectors.shared.dependence.padding import compare_padding, padded_input
 from diagnostics.collectors.shared.dependence.statistics import compare_statistics
 from diagnostics.collectors.shared.dependence.subject import Unclear, by_part
@@ -42,9 +43,18 @@ def measure(subject: KerasSubject) -> DependenceFacts:
             linear = by_part(why_not, "linear", find_linear, subject, axis)
             facts = replace(facts, inputs=inputs or {}, linear=linear)
         future = by_part(why_not, "future", _compare_future, subject)
+        packing = by_part(why_not, "packing", compare_packed, subject)
         dropped = by_part({}, "dropout", dropped_answers, subject)
         statistics = by_part(why_not, "statistics", compare_statistics, subject)
-    return replace(facts, future=future, padding=padding, dropped=dropped, statistics=statistics, why_not=why_not)
+    return replace(
+        facts,
+        future=future,
+        padding=padding,
+        packing=packing,
+        dropped=dropped,
+        statistics=statistics,
+        why_not=why_not,
+    )
 
 
 def _compare_inputs(subject: KerasSubject, axis: Axis) -> dict[str, float]:

@@ -41,6 +41,8 @@ class KeptPass:
         shuffled: whether the loader is known to give rows in random order; None if not known.
         predicts_tokens: whether the whole loss is one cross entropy.
         unused_mask: a padding mask of the batch that the model was not given, with its name; None without one.
+        use_cache: the setting of a transformers model, which scripts turn on again to generate; None if it has
+            none.
     """
 
     inputs: tuple[tuple[Any, ...], dict[str, Any]]
@@ -50,9 +52,10 @@ class KeptPass:
     shuffled: bool | None
     predicts_tokens: bool
     unused_mask: tuple[str, Array] | None = None
+    use_cache: bool | None = None
 
 
-def keep_pass(seen: FirstPass) -> KeptPass | None:
+def keep_pass(seen: FirstPass, model: nn.Module) -> KeptPass | None:
     """Copy what is needed of a recorded pass to the host; None if it is too large or was changed since."""
     call, arguments = seen.call, seen.called_with.arguments
     if arguments is None or len(seen.called_with.unchanged()) < len(seen.called_with.inputs):
@@ -69,6 +72,7 @@ def keep_pass(seen: FirstPass) -> KeptPass | None:
         shuffled=is_shuffled(loader) if type(loader) is DataLoader else None,
         predicts_tokens=call is not None and call.indexed and seen.exact,
         unused_mask=unused_mask(seen.batch, seen.called_with.inputs),
+        use_cache=uses_cache(model),
     )
 
 
@@ -96,6 +100,15 @@ def unused_mask(batch: Any, given: Mapping[str, Tensor]) -> tuple[str, Array] | 
 
 def _is_matrix(tensor: Tensor) -> bool:
     return tensor.layout is torch.strided and not tensor.is_nested and tensor.ndim == 2
+
+
+def uses_cache(model: nn.Module) -> bool | None:
+    """Return whether a transformers model keeps keys and values by default; None if it has no such setting.
+
+    If it does, it does not read packed documents from their positions.
+    """
+    found = getattr(getattr(uncompiled(model), "config", None), "use_cache", None)
+    return found if isinstance(found, bool) else None
 
 
 def can_be_kept(there: Sequence[Tensor]) -> bool:
@@ -169,7 +182,9 @@ def objection(model: nn.Module) -> str | None:
 def subject_of(model: nn.Module, kept: KeptPass, deadline: float) -> Subject:
     """Copy a model to the host, and ask it with the kept batch."""
     inner = uncompiled(model)
-    copied: nn.Module = copy.deepcopy(inner).cpu()
+    copied: Any = copy.deepcopy(inner).cpu()
+    if kept.use_cache not in (None, uses_cache(copied)):
+        copied.config.use_cache = kept.use_cache
     for parameter in copied.parameters():
         parameter.grad = None
     args, kwargs = kept.inputs

@@ -18,6 +18,7 @@ from diagnostics.collectors.shared.dependence.examples import (
 from diagnostics.collectors.shared.dependence.future import compare_future
 from diagnostics.collectors.shared.dependence.inputs import compare_inputs, used_of_first
 from diagnostics.collectors.shared.dependence.linearity import find_linear
+from diagnostics.collectors.shared.dependence.packing import compare_packed
 from diagnostics.collectors.shared.dependence.statistics import compare_statistics
 from diagnostics.collectors.shared.dependence.subject import NO_TIME, OutOfTime, by_part
 from diagnostics.errors import typed_message
@@ -38,6 +39,7 @@ PARTS = (
     "steps",
     "future",
     "padding",
+    "packing",
     "copy",
     "linear",
     "dropout",
@@ -92,6 +94,7 @@ def measure(subject: Subject) -> DependenceFacts:
             facts = _of_examples(subject, found, facts, why_not)
         future = by_part(why_not, "future", compare_future, subject)
         padding = by_part(why_not, "padding", compare_padding, subject)
+        packing = by_part(why_not, "packing", compare_packed, subject)
         order = by_part(why_not, "order", compare_order, subject)
         copied = by_part(why_not, "copy", compare_copy, subject)
         dropout, noise = by_part(why_not, "dropout", active_dropout, subject) or ((), None)
@@ -102,6 +105,7 @@ def measure(subject: Subject) -> DependenceFacts:
         facts,
         future=future,
         padding=padding,
+        packing=packing,
         order=order,
         copy=copied,
         dropout=dropout,

@@ -1,0 +1,143 @@
+"""See `PackedExamplesAttend`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.dependence import DependenceFacts, PackingFacts
+
+CLEAR = 1e-3  # of the spread of the predictions; a block-diagonal mask leaves rounding errors of about 1e-6
+
+ALONE: Final = "one document in each row, padded"
+
+
+class PackedExamplesAttend(Rule):
+    """Documents that are packed into one row attend to each other.
+
+    ## What it does
+    Finds rows of a language model that hold several documents: their positions restart, an input numbers the
+    documents, or the labels at the beginning of each are ignored, as those of prompts are. On a copy of the model
+    in evaluation mode, exchanges the words of the first document and compares the predictions in the second. Also
+    measures the loss on the second document in its row, after another first document, and as a row of its own.
+
+    ## Why it is bad
+    If packed documents are related, as two wordings of a question are, the model learns to copy from the document
+    before. The loss is low because the row contains the answer. When the model is served, each prompt is alone,
+    and the model has learned less than the loss suggests. Unrelated documents are noise in each other's context.
+
+    ## Example
+    ```python
+    # the positions restart, but with a mask of ones, each document sees those before
+    model(
+        input_ids=packed,
+        position_ids=positions,
+        attention_mask=torch.ones_like(packed),
+        labels=labels,
+    )
+    ```
+
+    ## Instead
+    ```python
+    # without a mask and a cache, transformers reads the documents from the positions
+    model(input_ids=packed, position_ids=positions, labels=labels, use_cache=False)
+    ```
+
+    ## Thresholds
+    A log-probability in the second document must change by more than 1/1000 of the spread of the log-probabilities
+    across positions; with a mask for each document, it changes by rounding errors at most. A document needs at
+    least 4 tokens and 2 targets, and the documents of a batch must differ in length: the rows of a grid do not. Up
+    to 4 rows are run.
+
+    The finding is a warning only if the script itself treats the documents as separate: the positions restart, and
+    all documents begin or all end with the same token; or the documents are numbered, and the first token of each
+    is not a target. Otherwise it is a note: ignored labels alone may belong to the turns of one conversation,
+    which should see each other.
+
+    ## Known problems
+    The targets must be the tokens of one input. Documents that are only joined by an end token are not reported:
+    many models are pretrained on such rows. If your rows are conversations whose turns have positions of their
+    own, ignore this rule.
+
+    ## Sources
+    Public issues about packing that made fine-tuned models worse when the packed examples were related; the
+    documentation of `transformers.DataCollatorWithFlattening`; Krell et al., "Efficient Sequence Packing without
+    Cross-contamination" (2021).
+    """
+
+    severity = "warning"
+    FIXES = {
+        "torch": (
+            "visible = (segments[:, :, None] == segments[:, None, :]) & causal  # pass this mask to the attention",
+            ALONE,
+        ),
+        "transformers": (
+            "model(input_ids=..., position_ids=..., labels=..., use_cache=False), without an attention_mask: only "
+            "then does transformers read the documents from the positions",
+            ALONE,
+        ),
+        "trainer": (
+            "remove attention_mask from the batch: only then does transformers read the documents from "
+            "position_ids",
+            "TrainingArguments(use_cache=False), if it is True: with a cache, they are not read either",
+            ALONE,
+        ),
+        "keras": (
+            "attention_mask=(segments[:, :, None] == segments[:, None, :]), with use_causal_mask=True",
+            ALONE,
+        ),
+    }
+
+    @check
+    def from_answers(self, dependence: DependenceFacts) -> Finding | None:
+        """Compare the predictions in a second document before and after exchanging the first."""
+        packing = dependence.packing
+        if packing is None:
+            raise NotApplicable(dependence.why_not.get("packing", "needs a model that predicts the next token"))
+        if not packing.change > CLEAR * packing.spread:
+            return None
+        told = {"positions": packing.closed, "segments": packing.separated}.get(packing.mark, False)
+        return self.found(
+            f"{_holds(packing.rows, surely=told)} {packing.documents} documents: {_mark(packing)}. But the "
+            "documents attend to each other: with other words in the first document of a row, the predictions in "
+            f"the second change by up to {packing.change:.2g} (log-probabilities at different positions differ by "
+            f"{packing.spread:.2g}), and its loss changes by {packing.loss_moves:.2g} on average, from "
+            f"{packing.loss:.2g} to {packing.loss_exchanged:.2g}.{_alone(packing, trained=dependence.trained)}"
+            + ("" if told else " If a row is one text, such as a conversation, this is correct."),
+            evidence={
+                "mark": packing.mark,
+                "trained": dependence.trained,
+                "rows": packing.rows,
+                "documents": packing.documents,
+                "change": packing.change,
+                "spread": packing.spread,
+                "loss": packing.loss,
+                "loss_exchanged": packing.loss_exchanged,
+                "loss_moves": packing.loss_moves,
+                "loss_alone": packing.loss_alone,
+            },
+            severity=None if told else "note",
+        )
+
+
+def _holds(rows: int, *, surely: bool) -> str:
+    if rows == 1:
+        return "A row of this batch holds" if surely else "A row of this batch may hold"
+    return f"{rows} rows of this batch {'hold' if surely else 'may hold'}"
+
+
+def _mark(packing: PackingFacts) -> str:
+    shown = "an input" if packing.marker.isdigit() else repr(packing.marker)
+    return {
+        "positions": f"the positions in {shown} restart with each",
+        "segments": f"{shown} numbers them",
+        "labels": "all begin with the same token, and the labels at their beginnings are ignored",
+    }[packing.mark]
+
+
+def _alone(packing: PackingFacts, *, trained: bool) -> str:
+    if packing.loss_alone is None:
+        return ""
+    after = "the trained model's loss" if trained else "its loss"
+    return f" As a row of its own, {after} on the second document is {packing.loss_alone:.2g}."
