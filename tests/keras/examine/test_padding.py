@@ -86,4 +86,4 @@ def test_a_flat_model_needs_one_length():
 
 def test_padding_in_front_is_not_checked():
     facts = measured(sequential, layers.LSTM(8), ids=keras.utils.pad_sequences(TEXTS, WIDTH))
-    assert facts.why_not["padding"] == "not one input is seen to be padded"
+    assert facts.why_not["padding"] == "needs exactly one input with padding"

@@ -137,7 +137,7 @@ def _pack(subject: Subject) -> _Pack:
         ends = {int(tokens[row.number, stop - 1]) for row in packed for _, stop in documents[row.number][:-1]}
         closed = len(begins) == 1 or len(ends) == 1
         return _Pack(name, counted, mark, marker, packed, np.array([*begins | ends]), closed)
-    raise Unclear("no row of the batch is seen to hold several documents")
+    raise Unclear("no row of the batch is known to hold several documents")
 
 
 def _divisions(
@@ -223,7 +223,7 @@ def _log_probabilities(subject: Subject, given: Inputs, rows: int, length: int, 
     """Return the log-probabilities (rows, length, tokens) that a model predicts."""
     found: Array | None = by_position_or_none(subject.ask(given, seed=seed).main, rows, length, 1)
     if found is None:
-        raise Unclear("it gives no answer for each position")
+        raise Unclear("the model does not return a prediction for each position")
     shifted = found - found.max(-1, keepdims=True)
     return np.asarray(shifted - np.log(np.exp(shifted).sum(-1, keepdims=True)))
 
@@ -242,7 +242,7 @@ def _loss(values: Array, tokens: Array, counts: Array) -> float:
     """Return the cross entropy of the counted tokens of a document, each predicted at the position before."""
     places = np.flatnonzero(counts)
     if int(tokens.max()) >= values.shape[-1]:
-        raise Unclear("it predicts fewer tokens than there are")
+        raise Unclear("the model has fewer outputs than there are tokens")
     return float(-values[places - 1, tokens[places]].mean())
 
 

@@ -69,7 +69,7 @@ def padded_input(inputs: Inputs) -> Padded:
     """
     found = [one for name, array in inputs.items() if (one := _ending_in_padding(name, array)) is not None]
     if len(found) != 1:
-        raise Unclear("not one input is seen to be padded")
+        raise Unclear("needs exactly one input with padding")
     return found[0]
 
 
@@ -123,7 +123,7 @@ def compare_padding(call: Call, inputs: Inputs, padded: Padded, target: Array | 
     """
     lengths, width = padded.lengths, padded.width
     if any(array.ndim and len(array) != len(lengths) for array in inputs.values()):
-        raise Unclear("not all inputs count the examples along their first axis")
+        raise Unclear("the first axis of an input is not the batch axis")
     shortest = np.argsort(lengths, kind="stable")
     usable = [int(row) for row in shortest if MIN_WORDS <= lengths[row] <= width - SHORT]
     if not usable:
@@ -221,7 +221,7 @@ def _cut(call: Call, rows: Sequence[_Row], width: int) -> Array:
         found = _asked(call, [_taken(rows[place], rows[place].kept, width) for place in places], width)
         answers |= dict(zip(places, found, strict=True))
     if len({answer.shape for answer in answers.values()}) > 1:
-        raise Unclear("its predictions depend on the length in their shape")
+        raise Unclear("the shape of the predictions depends on the length of the rows")
     return np.stack([answers[place] for place in range(len(rows))])
 
 
@@ -236,7 +236,7 @@ def _asked(call: Call, rows: Sequence[_Row], width: int) -> Array:
     if len(rows) == 1 and answers.shape[:1] != (1,):
         answers = answers[None]  # squeezed
     if answers.shape[:1] != (len(rows),) or width in answers.shape[1:]:
-        raise Unclear("it gives no single prediction for each row")
+        raise Unclear("the model does not return a single prediction for each row")
     return np.asarray(answers.reshape(len(rows), -1)[np.argsort(order)])
 
 
