@@ -51,7 +51,9 @@ def test_fires_on_a_sequence_of_which_the_first_step_is_used():
 def test_an_unused_mask_follows_from_the_use_of_one_step():
     facts = DependenceFacts(inputs={"input_ids": 0.03, "attention_mask": 0.0}, first_step_of=12)
     assert RULE.from_answers(facts) is None
-    first, same = RULE.from_steps(facts), Finding("ignores-input", "error", "model", "no prediction depends on it")
+    same = Finding("ignores-input", "error", "model", "No prediction depends on it.", "use it")
+    first = RULE.from_steps(facts)
+    assert first is not None
     assert RULE.explains(first, same)
     assert RULE.explains(judge(question=2.04, answer=0.0), same) is None
 
