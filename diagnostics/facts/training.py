@@ -185,6 +185,8 @@ class NoGradHistory:
         repeated: whether some of those in training mode had the same input within a round, as where predictions
             are averaged over dropout; None if not known.
         repeated_in_evaluation: the same of the passes in evaluation mode.
+        compared: early steps whose first pass with gradients was compared with the passes without them.
+        same: of those, the steps in which one of the latter had the same input, as a reference has.
     """
 
     described: ClassVar[str] = "the forward passes without gradients"
@@ -198,6 +200,8 @@ class NoGradHistory:
     last_in_training_mode: bool = False
     repeated: bool | None = None
     repeated_in_evaluation: bool | None = None
+    compared: int = 0
+    same: int = 0
 
 
 @frozen

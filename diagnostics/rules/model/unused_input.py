@@ -8,6 +8,8 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.text.join import listed
 
+OF_ONE_STEP = ("ignores-input", "symmetric-initialization")  # attention to one step has no use for its queries
+
 
 class UnusedInput(Rule):
     """An input of the model has no effect on any prediction.
@@ -19,7 +21,9 @@ class UnusedInput(Rule):
 
     ## Why it is bad
     The model is given information that it cannot use: the same variable twice in a `concat`, a mask that never
-    reaches the attention. Training runs, but ends below what the data allows.
+    reaches the attention. Or it reads a whole sequence but uses the output at the first position, where causal
+    attention and recurrent layers have seen nothing but the first token: BERT's `[CLS]` habit, in a GPT. Training
+    runs, but ends below what the data allows.
 
     ## Example
     ```python
@@ -37,9 +41,10 @@ class UnusedInput(Rule):
 
     ## Thresholds
     None: not a single bit may change, and at least one other input must matter. An input also counts if only its
-    first example is used: replacing all the others does not change a single bit. For a recurrent network that
-    reads forward and gives one prediction for a sequence of at least 4 steps, the same test is run with all steps
-    except the first, and with all except the last.
+    first example is used: replacing all the others does not change a single bit. For a model that gives one
+    prediction for a sequence of at least 4 steps, the same test is run with all steps except the first if it has
+    attention over the steps or a recurrent layer that reads forward, and with all except the last if it is
+    recurrent. Tokens and their mask are replaced together.
 
     ## Known problems
     An input that a model accepts and ignores on purpose, as in an ablation, is reported; ignore the rule in that
@@ -53,9 +58,16 @@ class UnusedInput(Rule):
     severity = "warning"
     causes = ("unreached-parameters", "examples-mixed", *NO_LEARNING)
 
+    def explains(self, cause: Finding, finding: Finding) -> bool | None:
+        """A model that uses one step makes the same prediction for all rows if these begin with the same token."""
+        of_steps = cause.rule == self.name and "steps" in cause.evidence
+        return True if of_steps and finding.rule in OF_ONE_STEP else None
+
     @check
     def from_answers(self, dependence: DependenceFacts) -> Finding | None:
         """Compare the predictions before and after replacing each input."""
+        if _of_one_step(dependence):
+            return None  # an input that adds nothing to that step, such as a mask, follows from it
         changes = dependence.inputs
         if len(changes) < 2:
             raise NotApplicable(dependence.why_not.get("inputs", "needs two inputs that differ between examples"))
@@ -81,20 +93,21 @@ class UnusedInput(Rule):
     @check
     def from_steps(self, dependence: DependenceFacts) -> Finding | None:
         """Look for a sequence model whose predictions depend only on the first step or the last."""
+        if not _of_one_step(dependence):
+            return None
         steps = dependence.first_step_of
-        if dependence.mixing is not None:
-            return None  # a layer that runs along the batch has no earlier step to remember
         if steps is None:
             return None if dependence.last_step_of is None else self._of_last(dependence.last_step_of)
         return self.found(
             f"The model reads sequences of {steps} steps from first to last, but its predictions depend only on "
             "the first step: replacing all later steps does not change a single bit of any prediction. The model "
-            "uses the output at the first step, before the layer has seen the later steps.",
+            "uses the output at the first step, where a recurrent layer or causal attention has not seen the "
+            "later steps yet.",
             fix=(
                 "use the output at the last step: out[:, -1] with batch_first=True, else out[-1]",
-                "use the layer's last hidden state: h[-1]",
-                "for padded sequences, use the output at each sequence's last step: pack_padded_sequence and "
-                "h[-1]",
+                "for sequences padded on the right, use the output at each one's last real step: "
+                "out[torch.arange(len(out)), lengths - 1]",
+                "in a recurrent network, use the last hidden state: h[-1] (with padding, of pack_padded_sequence)",
             ),
             evidence={"steps": steps},
         )
@@ -121,6 +134,12 @@ class UnusedInput(Rule):
             fix=f"in the model, look for [0], [:1] or expand() on {shown}, and use each example's own value",
             evidence={"of_first": list(names)},
         )
+
+
+def _of_one_step(dependence: DependenceFacts) -> bool:
+    """Return whether a sequence model uses one step; a layer that runs along the batch has no other steps."""
+    alone = dependence.first_step_of is not None or dependence.last_step_of is not None
+    return alone and dependence.mixing is None
 
 
 def _named(name: str) -> str:

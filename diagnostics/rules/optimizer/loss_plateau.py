@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from diagnostics.facts.course import Verdicts
 from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.loss_graph import LossGraph, Node
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
-from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
+from diagnostics.facts.training import LossHistory, NoGradHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.shared import loss_curve, lr_trial, update_size
 from diagnostics.rules.shared.whole_run import check_whole, last_third
@@ -24,6 +25,8 @@ STEPS = 400  # in a watched run; many healthy runs take some hundred steps to le
 REL_TOLERANCE = 1e-4  # of the loss: the range of the last third; losses on different rows differ by percents
 FEWEST = 30  # losses in that third
 DISTINCT = 0.5  # of the rows read; a few repeated rows may well form equal batches
+REFERENCE, COMPARED = 0.9, 8  # of the steps run the model without gradients, on the same input; steps compared
+ONE_BY_DESIGN = ("Exp", "Div")  # exp(log_p - log_p.detach()) and loss / loss.detach() are 1, with a gradient
 UNIT = 1e-3  # by which the length of a vector may differ from 1
 LITTLE = 0.9  # of the loss of equal scores: the lowest loss of cosines times a small constant
 TRANSPOSED = ("T", "Transpose", "Permute")
@@ -40,9 +43,10 @@ class LossPlateau(Rule):
 
     In a watched run, compares the cross entropy of the predictions at the sampled steps with the entropy of their
     labels. For any loss, it checks whether the loss is constant at the end of the run although each batch holds
-    different rows. In that case the predictions have collapsed, as in a triplet loss stuck at its margin, and no
-    gradient is left. If the scores of a cross entropy are cosines times a constant, it computes how low the loss
-    can possibly get.
+    different rows. In that case the predictions have collapsed, as in a triplet loss stuck at its margin, or the
+    loss compares the model with itself, like a preference loss whose reference is not a copy. The latter is
+    reported if the model also runs without gradients on the inputs of each step. If the scores of a cross entropy
+    are cosines times a constant, it computes how low the loss can possibly get.
 
     ## Why it is bad
     A loss at the chance level means that the model has learned the class frequencies and nothing else. The first
@@ -76,9 +80,12 @@ class LossPlateau(Rule):
     norm. If updates are larger than 1%, `learning-rate-too-high` reports the run instead.
 
     A loss counts as constant if the last third of the run has at least 30 losses, above 0 and within 0.01% of each
-    other, although the dataset is larger than a batch and its rows differ. It is reported only if no other rule
-    explains it. If the scores are cosines, the lowest possible loss must be at least 90% of the loss with all
-    scores equal.
+    other, although the dataset is larger than a batch and its rows differ. If no dataset is known, the batches
+    must differ and the weights must change. It is reported only if no other rule explains it. The model is its own
+    reference if it runs without gradients in 90% of the steps, and on the same input as with gradients in 90% of
+    at least 8 steps compared. A loss that is a whole number is not reported if it contains `exp` or a division:
+    `loss / loss.detach()` is always 1, but has a gradient. If the scores are cosines, the lowest possible loss
+    must be at least 90% of the loss with all scores equal.
 
     We chose these thresholds.
 
@@ -187,13 +194,23 @@ class LossPlateau(Rule):
 
     @check
     def from_losses(
-        self, steps: StepHistory, losses: LossHistory, dataset: DatasetFacts, verdicts: Verdicts
+        self,
+        steps: StepHistory,
+        losses: LossHistory,
+        verdicts: Verdicts,
+        dataset: DatasetFacts | None = None,
+        updates: UpdateHistory | None = None,
+        no_grad: NoGradHistory | None = None,
+        graph: LossGraph | None = None,
     ) -> Finding | None:
         """Look for a loss that no longer depends on the batch."""
         check_whole(steps, verdicts)
-        if dataset.size is None or dataset.size < 2 * int(steps.batch_sizes.max(initial=1)):
+        if dataset is None:
+            if not update_size.moved(steps, updates):
+                raise NotApplicable("needs a dataset, or steps that are seen to change the weights")
+        elif dataset.size is None or dataset.size < 2 * int(steps.batch_sizes.max(initial=1)):
             raise NotApplicable("needs a dataset with more than one batch")
-        if dataset.distinct_rows is not None and dataset.distinct_rows < DISTINCT * dataset.rows_read:
+        elif dataset.distinct_rows is not None and dataset.distinct_rows < DISTINCT * dataset.rows_read:
             raise NotApplicable("needs rows that differ from one another")
         last = last_third(losses, steps.total_steps)
         if len(last) < FEWEST or not np.isfinite(last).all():
@@ -204,10 +221,15 @@ class LossPlateau(Rule):
             return None
         if abs(value) <= REL_TOLERANCE * float(np.nanmax(np.abs(losses.values))) or verdicts.found:
             return None
+        if _may_be_one_by_design(value, graph, certain=dataset is not None):
+            return None
+        of_last = {"loss": value, "steps": len(last), "range": float(np.ptp(last))}
+        if no_grad is not None and _is_own_reference(no_grad, steps):
+            return self._of_own_reference(no_grad, of_last)
         return self.found(
             f"In the last {len(last)} recorded steps, the loss stays at {value:.5g}, although the rows differ "
-            "from batch to batch. Neither inputs nor targets affect the loss: the model makes the same "
-            "prediction for all rows, and no gradient can separate them.",
+            "from batch to batch. Neither inputs nor targets affect the loss: either the model makes the same "
+            "prediction for all rows, or the loss compares two values that are always equal.",
             fix=(
                 "look for the layer after which all rows are the same: a relu that is 0 for every row, a "
                 "saturated sigmoid, or a clip",
@@ -216,9 +238,46 @@ class LossPlateau(Rule):
                     "if the outputs are embeddings, normalise them to length 1 before computing distances, and "
                     "start with easy triplets"
                 ),
+                "if the loss compares the model with a reference or an earlier version of itself, make that a "
+                "copy: copy.deepcopy(model)",
             ),
-            evidence={"loss": value, "steps": len(last), "range": float(np.ptp(last))},
+            evidence=of_last,
         )
+
+    def _of_own_reference(self, no_grad: NoGradHistory, of_last: dict[str, Any]) -> Finding:
+        return self.found(
+            f"In the last {of_last['steps']} recorded steps, the loss stays at {of_last['loss']:.5g}, although "
+            "the rows differ from batch to batch. The model is its own reference: in each step, the model that is "
+            "trained also runs without gradients on the same inputs, with the same weights (seen in "
+            f"{no_grad.same} of {no_grad.compared} steps compared). The difference between model and reference "
+            "is always 0, so the loss measures no progress, and nothing keeps the model near its start.",
+            fix=(
+                "before training, make the reference a frozen copy: "
+                "ref_model = copy.deepcopy(model).eval().requires_grad_(False)",
+                "with adapters (PEFT), run the reference without them: with model.disable_adapter():",
+            ),
+            evidence={
+                **of_last,
+                "passes_without_gradients": no_grad.passes,
+                "same_input": no_grad.same,
+                "compared": no_grad.compared,
+            },
+        )
+
+
+def _may_be_one_by_design(value: float, graph: LossGraph | None, *, certain: bool) -> bool:
+    """Return whether a whole number as a loss may have a gradient; if the graph is not known, unless certain."""
+    if abs(value - round(value)) > REL_TOLERANCE * abs(value):
+        return False
+    if graph is None:
+        return not certain
+    return any(node.operation in ONE_BY_DESIGN for node in graph.nodes)
+
+
+def _is_own_reference(no_grad: NoGradHistory, steps: StepHistory) -> bool:
+    """Return whether the trained model runs without gradients on the same input in nearly each step."""
+    often = no_grad.rounds >= REFERENCE * steps.total_steps
+    return often and no_grad.compared >= COMPARED and no_grad.same >= REFERENCE * no_grad.compared
 
 
 def _cosine_scores(graph: LossGraph) -> tuple[int, float] | None:

@@ -89,3 +89,61 @@ def test_a_state_that_is_handed_on_is_none():
     assert (facts.first_step_of, facts.last_step_of) == (None, None)
     whole = Lambda(lambda x, rnn, head: head(rnn(x)[0][:, -1]), nn.LSTM(6, 8, batch_first=True), nn.Linear(8, 3))
     assert measure(subject(whole, SERIES, target=TARGET)).last_step_of is None
+
+
+class Attention(nn.Module):
+    """A transformer over words, which may read forward only, and what a head makes of its output."""
+
+    def __init__(self, pool, causal=True):
+        super().__init__()
+        torch.manual_seed(0)
+        self.embedding, self.place = nn.Embedding(20, 8), nn.Parameter(torch.randn(9, 8))
+        block = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.blocks, self.head = nn.TransformerEncoder(block, 2, enable_nested_tensor=False), nn.Linear(8, 3)
+        self.pool, self.causal = pool, causal
+
+    def forward(self, ids, mask=None):
+        ahead = torch.triu(torch.ones(9, 9, dtype=torch.bool), 1) if self.causal else None
+        padding = None if mask is None else mask == 0
+        hidden = self.blocks(self.embedding(ids) + self.place, ahead, padding)
+        return self.head(self.pool(hidden, mask))
+
+
+def of_first(hidden, mask):
+    return hidden[:, 0]
+
+
+def of_last(hidden, mask):
+    return hidden[:, -1] if mask is None else hidden[torch.arange(len(hidden)), mask.sum(1) - 1]
+
+
+LENGTHS = torch.arange(32) % 6 + 4
+MASK = (torch.arange(9) < LENGTHS[:, None]).long()
+WITH_CLASS = torch.cat([torch.ones(32, 1, dtype=torch.long), WORDS[:, 1:]], 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "mask"),
+    [(WORDS, None), (WORDS * MASK, MASK), (WITH_CLASS, None)],
+    ids=["plain", "padded", "a class token in front"],
+)
+def test_causal_attention_has_seen_the_first_word_alone(words, mask):
+    inputs = (words,) if mask is None else (words, mask)
+    assert measure(subject(Attention(of_first), *inputs, target=TARGET)).first_step_of == 9
+    assert measure(subject(Attention(of_last), *inputs, target=TARGET)).first_step_of is None
+    assert measure(subject(Attention(of_first, causal=False), *inputs, target=TARGET)).first_step_of is None
+
+
+def test_a_sequence_whose_place_is_chosen_by_another_input():
+    def chosen(hidden, place):
+        return hidden[torch.arange(len(hidden)), place]
+
+    class Chosen(Attention):
+        def forward(self, ids, place):
+            hidden = self.blocks(
+                self.embedding(ids) + self.place, torch.triu(torch.ones(9, 9, dtype=torch.bool), 1)
+            )
+            return self.head(chosen(hidden, place))
+
+    places = torch.zeros(32, dtype=torch.long)
+    assert measure(subject(Chosen(None), WORDS, places, target=TARGET)).first_step_of is None

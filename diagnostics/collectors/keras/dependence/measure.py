@@ -20,6 +20,7 @@ from diagnostics.collectors.shared.dependence.linearity import find_linear
 from diagnostics.collectors.shared.dependence.packing import compare_packed
 from diagnostics.collectors.shared.dependence.padding import compare_padding, padded_input
 from diagnostics.collectors.shared.dependence.statistics import compare_statistics
+from diagnostics.collectors.shared.dependence.steps import compare_steps
 from diagnostics.collectors.shared.dependence.subject import Unclear, by_part
 from diagnostics.facts.dependence import DependenceFacts, FutureFacts, PaddingFacts
 
@@ -33,7 +34,7 @@ def measure(subject: KerasSubject) -> DependenceFacts:
     with own_run(), own_warnings_ignored():
         axis = by_part(why_not, "examples", lambda: example_axis(subject, axes(subject)))
         if axis is None:
-            why_not |= dict.fromkeys(("inputs", "linear"), why_not["examples"])
+            why_not |= dict.fromkeys(("inputs", "steps", "linear"), why_not["examples"])
         else:
             facts = by_part(why_not, "examples", compare_examples, subject, axis) or facts
         # Early: a recurrent layer over padding takes long, and the parts below may use up the time.
@@ -41,7 +42,8 @@ def measure(subject: KerasSubject) -> DependenceFacts:
         if axis is not None:
             inputs = by_part(why_not, "inputs", _compare_inputs, subject, axis)
             linear = by_part(why_not, "linear", find_linear, subject, axis)
-            facts = replace(facts, inputs=inputs or {}, linear=linear)
+            begin, end = by_part(why_not, "steps", _compare_steps, subject, axis) or (None, None)
+            facts = replace(facts, inputs=inputs or {}, linear=linear, first_step_of=begin, last_step_of=end)
         future = by_part(why_not, "future", _compare_future, subject)
         packing = by_part(why_not, "packing", compare_packed, subject)
         dropped = by_part({}, "dropout", dropped_answers, subject)
@@ -60,11 +62,27 @@ def measure(subject: KerasSubject) -> DependenceFacts:
 def _compare_inputs(subject: KerasSubject, axis: Axis) -> dict[str, float]:
     """Compare the inputs of a model whose loss depends on nothing but predictions and targets."""
     changes, _ = compare_inputs(subject, axis)
+    _check_loss(subject)
+    return changes
+
+
+def _compare_steps(subject: KerasSubject, axis: Axis) -> tuple[int | None, int | None]:
+    """Compare the steps of a sequence, of a model whose loss depends on nothing but predictions and targets."""
+    alone = compare_steps(subject, axis)
+    _check_loss(subject)
+    return alone
+
+
+def _check_loss(subject: KerasSubject) -> None:
+    """Check that a model does not compute a loss of its own; to be called when it has run.
+
+    Raises:
+        Unclear: it does, or may do so.
+    """
     kind = type(subject.model)
     plain = kind.train_step is keras.Model.train_step and kind.compute_loss is keras.Model.compute_loss
     if subject.adds_losses or not plain or subject.model.loss is None:
         raise Unclear("the model computes its own loss, which may use inputs that the predictions do not")
-    return changes
 
 
 def _compare_padding(subject: KerasSubject) -> PaddingFacts:

@@ -25,12 +25,19 @@ from diagnostics.collectors.shared.dependence.subject import (
     Layer,
     Operation,
     OutOfTime,
+    StepReader,
     Subject,
     Unclear,
     rows_of_numbers,
 )
 
 from .kept_batch import KeptBatch, predicts_tokens
+
+ATTENTION: tuple[type, ...] = tuple(
+    getattr(keras.layers, name)
+    for name in ("MultiHeadAttention", "GroupQueryAttention", "Attention", "AdditiveAttention")
+    if hasattr(keras.layers, name)  # the second came with Keras 3.1
+)
 
 
 class KerasSubject(Subject):
@@ -107,6 +114,16 @@ class KerasSubject(Subject):
     def summaries_seen(self, rows: int, length: int) -> AbstractContextManager[list[str]]:
         """See `Subject.summaries_seen`."""
         return summaries_seen(rows, length)
+
+    def reads_steps(self, inputs: Inputs, length: int) -> StepReader | None:
+        """See `Subject.reads_steps`."""
+        layers = self.model._flatten_layers()
+        kinds = [type(layer) for layer in layers if not isinstance(layer, keras.Model)]
+        if any(issubclass(kind, keras.layers.Bidirectional) for kind in kinds):
+            return None
+        if any(issubclass(kind, keras.layers.RNN) for kind in kinds):
+            return "recurrent"
+        return "attention" if any(issubclass(kind, ATTENTION) for kind in kinds) else None
 
     @contextmanager
     def restored(self) -> Iterator[None]:

@@ -20,6 +20,7 @@ from diagnostics.collectors.shared.dependence.inputs import compare_inputs, used
 from diagnostics.collectors.shared.dependence.linearity import find_linear
 from diagnostics.collectors.shared.dependence.packing import compare_packed
 from diagnostics.collectors.shared.dependence.statistics import compare_statistics
+from diagnostics.collectors.shared.dependence.steps import compare_steps
 from diagnostics.collectors.shared.dependence.subject import NO_TIME, OutOfTime, by_part
 from diagnostics.errors import typed_message
 from diagnostics.facts.dependence import DependenceFacts
@@ -30,7 +31,6 @@ from .kept_pass import KeptPass, objection, subject_of
 from .order import compare_order
 from .padding import compare_padding
 from .random_state import random_state
-from .steps import compare_steps
 from .subject import Subject
 
 PARTS = (

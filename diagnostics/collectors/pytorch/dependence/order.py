@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
-from typing import Any
-
 import numpy as np
-import torch.nn.functional as F
-from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from diagnostics.collectors.shared.dependence.future import by_position_or_none
 from diagnostics.collectors.shared.dependence.padding import most_frequent
@@ -17,12 +10,11 @@ from diagnostics.collectors.shared.dependence.subject import Inputs, Unclear
 from diagnostics.facts.array import Array
 from diagnostics.facts.dependence import OrderFacts
 
-from .operations import SOFTMAXES
+from .attention import attention_seen
 from .subject import Subject
 
 MAX_ROWS = 8  # examples that are run
 MIN_LENGTH = 6  # tokens of a row
-EXTRA = 1  # positions that a model may add, as for a class token
 REPEATED = 0.5  # of the rows hold a token twice: a sequence; a set of items or of columns holds none
 PAIRS = 20  # of equal tokens in a row, at least, whose targets are compared
 KINDS = 8  # different tokens, at least
@@ -41,7 +33,7 @@ def compare_order(subject: Subject) -> OrderFacts:
     if rows < 2:
         raise Unclear("the batch contains only one text")
     inputs = {given: t[:rows] if t.shape[:1] == (size,) else t for given, t in subject.inputs.items()}
-    with _attention_seen(subject.model, length) as seen:
+    with attention_seen(subject.model, length) as seen:
         first = subject.ask(inputs).main
     if not seen:
         raise Unclear("no attention between the tokens of a row was observed")
@@ -117,50 +109,3 @@ def _are_positions(tensor: Array, length: int) -> bool:
     if tensor.dtype.kind == "f" or tensor.ndim not in (1, 2) or tensor.shape[-1] != length:
         return False
     return bool((np.diff(tensor.reshape(-1, length)) > 0).all())
-
-
-class _Attention(TorchFunctionMode):  # type: ignore[misc]  # mypy does not follow torch
-    """Notes attention in which each of so many positions looks at each."""
-
-    def __init__(self, length: int, seen: list[str]) -> None:
-        super().__init__()
-        self._sizes, self._seen = (length, length + EXTRA), seen
-
-    def __torch_function__(
-        self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        options = kwargs or {}
-        given: Any = args[0] if args else options.get("query", options.get("input"))
-        if isinstance(given, Tensor) and given.ndim > 2:
-            if function is F.scaled_dot_product_attention and given.shape[-2] in self._sizes:
-                self._seen.append("scaled_dot_product_attention")
-            elif function in SOFTMAXES and given.shape[-1] == given.shape[-2] and given.shape[-1] in self._sizes:
-                self._seen.append("a softmax of scores")
-        return function(*args, **options)
-
-
-@contextlib.contextmanager
-def _attention_seen(model: nn.Module, length: int) -> Iterator[list[str]]:
-    """List the attention over these positions within; in a module of PyTorch by its path."""
-    seen: list[str] = []
-
-    def hook(name: str) -> Callable[..., None]:
-        def called(module: Any, args: Any, options: Any) -> None:
-            query = args[0] if args else options.get("query")
-            axis = 1 if module.batch_first else 0
-            if isinstance(query, Tensor) and query.ndim == 3 and query.shape[axis] in (length, length + EXTRA):
-                seen.append(name or type(module).__name__)
-
-        return called
-
-    handles = [
-        module.register_forward_pre_hook(hook(name), with_kwargs=True)
-        for name, module in model.named_modules()
-        if isinstance(module, nn.MultiheadAttention)
-    ]
-    try:
-        with _Attention(length, seen):
-            yield seen
-    finally:
-        for handle in handles:
-            handle.remove()

@@ -30,6 +30,7 @@ from diagnostics.collectors.shared.dependence.subject import (
 )
 from diagnostics.facts.array import Array
 
+from .attention import attention_seen
 from .operations import operations_seen, summaries_seen
 
 Call = Callable[[nn.Module, Mapping[str, Tensor]], Any]
@@ -129,6 +130,16 @@ class Subject(shared.Subject):
         if any(isinstance(m, _BatchNorm) and m.running_mean is None for m in self.model.modules()):
             return "its batch norm keeps no running statistics, and mixes examples by design"
         return None
+
+    def reads_steps(self, inputs: Inputs, length: int) -> shared.StepReader | None:
+        """See `shared.Subject`."""
+        layers = [m for m in self.model.modules() if isinstance(m, nn.RNNBase | nn.RNNCellBase)]
+        if layers:
+            both = any(isinstance(layer, nn.RNNBase) and layer.bidirectional for layer in layers)
+            return None if both else "recurrent"
+        with attention_seen(self.model, length) as seen:
+            self.ask(inputs)
+        return "attention" if seen else None
 
     @contextmanager
     def restored(self) -> Iterator[None]:

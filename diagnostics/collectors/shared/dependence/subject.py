@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ NO_TIME = "there was no time left for this check"
 NO_BATCH_NORM = "the model has no batch norm with running statistics"
 
 Inputs = Mapping[str, Array]
+StepReader = Literal["recurrent", "attention"]
 T = TypeVar("T")
 
 
@@ -137,6 +138,10 @@ class Subject(ABC):
     @abstractmethod
     def summaries_seen(self, rows: int, length: int) -> AbstractContextManager[list[str]]:
         """List the layers within that return one vector for each text, or begin from a given state."""
+
+    @abstractmethod
+    def reads_steps(self, inputs: Inputs, length: int) -> StepReader | None:
+        """Say what reads so many steps of a sequence: recurrent layers, all of them forward, or else attention."""
 
     @abstractmethod
     def restored(self) -> AbstractContextManager[None]:

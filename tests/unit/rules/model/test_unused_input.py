@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.dependence import DependenceFacts, MixingFacts
 from diagnostics.rules.model.unused_input import UnusedInput
@@ -45,6 +46,16 @@ def test_fires_on_an_input_of_the_first_example():
 def test_fires_on_a_sequence_of_which_the_first_step_is_used():
     assert RULE.from_steps(DependenceFacts(first_step_of=12)).severity == "warning"
     assert RULE.from_steps(DependenceFacts()) is None
+
+
+def test_an_unused_mask_follows_from_the_use_of_one_step():
+    facts = DependenceFacts(inputs={"input_ids": 0.03, "attention_mask": 0.0}, first_step_of=12)
+    assert RULE.from_answers(facts) is None
+    same = Finding("ignores-input", "error", "model", "No prediction depends on it.", "use it")
+    first = RULE.from_steps(facts)
+    assert first is not None
+    assert RULE.explains(first, same)
+    assert RULE.explains(judge(question=2.04, answer=0.0), same) is None
 
 
 def test_fires_on_a_sequence_of_which_the_last_step_is_used():

@@ -7,7 +7,7 @@ from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import Verdicts
 from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
-from diagnostics.facts.training import LossHistory, StepHistory
+from diagnostics.facts.training import LossHistory, NoGradHistory, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.optimizer.loss_plateau import LossPlateau
 from tests.support.courses import answers, history, judge
@@ -100,10 +100,18 @@ class TestWhileTraining:
             judge(RULE.from_answers, history(steps=400), answers([0.69] * 20, plain=False))
 
 
+STEPS, ONES = np.arange(30), np.ones((30, 1))
+UPDATES = UpdateHistory(("fc",), STEPS, np.full((30, 1), 1e-4), ONES)
+
+
+def no_grad(rounds=300, compared=16, same=16):
+    return NoGradHistory(2 * rounds, 0, rounds, compared=compared, same=same)
+
+
 class TestOneAndTheSame:
     DATA = DatasetFacts(size=1200, rows_read=512, distinct_rows=512)
 
-    def judge(self, last, dataset=DATA, found=frozenset(), fingerprints=None):
+    def judge(self, last, dataset=DATA, found=frozenset(), fingerprints=None, **facts):
         """Judge 300 steps that fall from 1.2, the last half of which have the losses `last`."""
         steps = np.arange(300)
         losses = np.concatenate([np.linspace(1.2, 0.3, 150), np.broadcast_to(last, 150)])
@@ -113,7 +121,7 @@ class TestOneAndTheSame:
             300, steps, np.full((300, 1), 0.01), ones, ones, ones, seen.astype(np.uint64), np.full(300, 32)
         )
         verdicts = Verdicts(found=frozenset(found), judged=frozenset())
-        return RULE.from_losses(of_steps, LossHistory(steps, losses), dataset, verdicts)
+        return RULE.from_losses(of_steps, LossHistory(steps, losses), verdicts, dataset, **facts)
 
     def test_a_triplet_loss_at_its_margin_is_named(self):
         finding = self.judge(0.2)
@@ -127,6 +135,39 @@ class TestOneAndTheSame:
 
     def test_the_same_batch_again_is_not(self):
         assert self.judge(0.2, fingerprints=7) is None
+
+    def test_a_loss_that_stays_in_a_loop_without_a_dataset(self):
+        finding = self.judge(0.2, None, updates=UPDATES)
+        assert (finding.severity, "same_input" in finding.evidence) == ("warning", False)
+
+    @pytest.mark.parametrize("ratio", [None, 0.0], ids=["not known", "still"])
+    def test_needs_weights_that_change_without_a_dataset(self, ratio):
+        updates = None if ratio is None else UpdateHistory(("fc",), STEPS, np.full((30, 1), ratio), ONES)
+        with pytest.raises(NotApplicable):
+            self.judge(0.2, None, updates=updates)
+
+    def test_a_model_that_is_its_own_reference(self):
+        finding = self.judge(math.log(2), None, updates=UPDATES, no_grad=no_grad())
+        assert (finding.severity, finding.evidence["same_input"]) == ("warning", 16)
+
+    @pytest.mark.parametrize(
+        "other",
+        [{"rounds": 30}, {"same": 2}, {"compared": 4, "same": 4}],
+        ids=["an evaluation now and then", "other inputs", "few steps compared"],
+    )
+    def test_passes_without_gradients_that_are_no_reference(self, other):
+        finding = self.judge(math.log(2), None, updates=UPDATES, no_grad=no_grad(**other))
+        assert "same_input" not in finding.evidence
+
+    def test_old_predictions_of_a_policy_whose_loss_varies(self):
+        values = 1e-8 * np.random.default_rng(0).normal(size=150)
+        assert self.judge(values, None, updates=UPDATES, no_grad=no_grad()) is None
+
+    def test_a_loss_divided_by_itself_is_one_by_design(self):
+        divided = graph_of(step("Div", (), step("Mean", (), leaf(3))))
+        assert self.judge(1.0, graph=divided) is None
+        assert self.judge(1.0, None, updates=UPDATES) is None
+        assert self.judge(1.0, graph=graph_of(step("Mean", (), leaf(3)))) is not None
 
     def test_another_rule_says_why(self):
         assert self.judge(0.2, found={"dead-units"}) is None

@@ -99,6 +99,12 @@ class NoGradPasses(TrainingProbe):
         self._last_passes = 0
         self._last_training = False
         self._samples: dict[bool, list[tuple[int, Tensor]]] = {True: [], False: []}  # by mode
+        self._with_gradients: list[tuple[int, Tensor]] = []
+
+    def on_early_pass(self, step: int, args: Any, kwargs: Any) -> None:
+        """Keep a sample of the input of a pass with gradients."""
+        if (sample := _sample_of(args, kwargs)) is not None:
+            self._with_gradients.append((step, sample))
 
     def on_evaluation_begin(self, step: int, training: bool, args: Any, kwargs: Any) -> None:
         """Count a pass, before which there were so many steps."""
@@ -112,12 +118,10 @@ class NoGradPasses(TrainingProbe):
         self._last_passes += 1
         self._in_training += training
         given = [tensor for tensor in tensors((args, kwargs))[:1] if tensor.ndim]
-        if given:
-            if training:
-                self._examples = max(self._examples, len(given[0]))
-            plain = type(given[0]) is Tensor and given[0].layout is torch.strided and not given[0].is_nested
-            if plain and given[0].numel() and len(self._samples[training]) < PASSES:
-                self._samples[training].append((step, _sample(given[0])))
+        if given and training:
+            self._examples = max(self._examples, len(given[0]))
+        if len(self._samples[training]) < PASSES and (sample := _sample_of(args, kwargs)) is not None:
+            self._samples[training].append((step, sample))
 
     def _recalibrates(self) -> bool:
         """Whether batch norm averages over all passes, as `torch.optim.swa_utils.update_bn` lets it."""
@@ -135,19 +139,35 @@ class NoGradPasses(TrainingProbe):
             self._last_training,
             self._repeats(training=True),
             self._repeats(training=False),
+            *self._same_inputs(),
         )
+
+    def _same_inputs(self) -> tuple[int, int]:
+        """Count the steps with passes of both kinds, and those in which two of them had the same input."""
+        both = [self._with_gradients[:], [sample for mode in (True, False) for sample in self._samples[mode]]]
+        trained, plain = (set(_hosted(samples)) if samples else set() for samples in both)
+        steps = {step for step, _ in trained} & {step for step, _ in plain}
+        return len(steps), len({step for step, _ in trained & plain})
 
     def _repeats(self, training: bool) -> bool | None:
         samples = self._samples[training][:]  # another thread may be appending
         if not samples:
             return None
-        host = to_host({place: sample for place, (_, sample) in enumerate(samples)})
-        seen = [(step, host[place].tobytes()) for place, (step, _) in enumerate(samples)]
-        return len(set(seen)) < len(seen)
+        return len(set(_hosted(samples))) < len(samples)
 
 
-def _sample(tensor: Tensor) -> Tensor:
-    """Copy some numbers from the middle of a batch: the borders of images are alike."""
+def _hosted(samples: list[tuple[int, Tensor]]) -> list[tuple[int, bytes]]:
+    host = to_host({place: sample for place, (_, sample) in enumerate(samples)})
+    return [(step, host[place].tobytes()) for place, (step, _) in enumerate(samples)]
+
+
+def _sample_of(args: Any, kwargs: Any) -> Tensor | None:
+    """Copy some numbers from the middle of the first input: the borders of images are alike."""
+    tensor = next(iter(tensors((args, kwargs))), None)
+    if tensor is None or not tensor.ndim or type(tensor) is not Tensor or tensor.layout is not torch.strided:
+        return None
+    if tensor.is_nested or not tensor.numel():
+        return None
     middle = tensor.detach()
     while middle.ndim > 1:
         middle = middle[len(middle) // 2]
