@@ -156,7 +156,12 @@ class CopyFacts:
         source: another input of tokens, which the answers are meant to be made of; None if there is none, and then
             no answer depends on later tokens, or the model is to tell those that are masked.
         length: number of positions.
-        masked: whether it is one of transformers that is to tell the tokens that are masked in its input.
+        masked: whether it is one of transformers that is to tell the tokens that are masked in its input, or one
+            with a `mask`.
+        mask: a token that is at most of the positions with a target, and at no others; None if there is none, or
+            if no answer depends on later tokens.
+        targets: in the batch.
+        hidden: of these, the ones that are `mask`.
     """
 
     input: str
@@ -164,6 +169,9 @@ class CopyFacts:
     source: str | None
     length: int
     masked: bool = False
+    mask: int | None = None
+    targets: int = 0
+    hidden: int = 0
 
 
 @frozen
