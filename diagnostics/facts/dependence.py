@@ -281,6 +281,19 @@ class StatisticsFacts:
 
 
 @frozen
+class UntrainedFacts:
+    """Weights that a checkpoint lacked, that were frozen when the run ended, and that nothing has changed.
+
+    Attributes:
+        weights: sizes, by name, of the matrices on which the predictions depend.
+        last: whether the last layer that runs has one of them, so that no trained layer follows.
+    """
+
+    weights: Mapping[str, int]
+    last: bool
+
+
+@frozen
 class DependenceFacts:
     """What the answers of a model depend on: other examples, later tokens, each of its inputs.
 
@@ -320,6 +333,7 @@ class DependenceFacts:
             not known.
         last_step_of: the same of the last step.
         statistics: of a classifier with batch norm; None otherwise.
+        untrained: weights that are random; None if there are none, or not known.
     """
 
     described: ClassVar[str] = "what the predictions depend on"
@@ -350,3 +364,4 @@ class DependenceFacts:
     first_step_of: int | None = None
     last_step_of: int | None = None
     statistics: StatisticsFacts | None = None
+    untrained: UntrainedFacts | None = None

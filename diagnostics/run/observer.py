@@ -234,6 +234,7 @@ class ScriptObserver:
     def _with_torch(self, torch: ModuleType) -> None:
         if hasattr(torch, "nn"):  # or the script has its own `torch.py`
             self._trainings.guard.attempt(self.loops.find)
+            self._trainings.guard.attempt(self._with_loads)
             self._trainings.guard.attempt(self._metrics.find_passes)
 
     def _with_fits(self, fit: TrainTap, _module: ModuleType) -> None:
@@ -245,8 +246,15 @@ class ScriptObserver:
 
     def _with_models(self, _module: ModuleType) -> None:
         from diagnostics.collectors.pytorch.added_tokens import embedding_rows
+        from diagnostics.collectors.pytorch.new_weights import new_weights
 
         self._at_close.callback(embedding_rows.listen(self._trainings.guard))
+        self._at_close.callback(new_weights.listen_to_transformers(self._trainings.guard))
+
+    def _with_loads(self) -> None:
+        from diagnostics.collectors.pytorch.new_weights import new_weights
+
+        self._at_close.callback(new_weights.listen(self._trainings.guard))
 
     def _with_layers(self, _module: ModuleType) -> None:
         self._at_close.callback(self._losses.listen())
