@@ -38,6 +38,7 @@ from .observers.training import Training, Trainings
 from .second_look import MOST_LOOPS, SecondLook, Unlearned, budget
 
 UNLEARNED = ("not-learning", "constant-predictions")  # findings after which a copy is trained
+GENERATION = "transformers.generation.utils"
 SUSPECTED = (*NO_LEARNING, "learning-rate-too-low", "learning-rate-too-high", "dead-units")
 """Findings whose cause an experiment may show."""
 
@@ -118,6 +119,7 @@ class ScriptObserver:
             ("transformers.trainer", self._with_transformers),
             ("transformers.modeling_utils", partial(self._trainings.guard.attempt, self._with_models)),
             ("keras", lambda _module: None),  # Keras 2, which is not supported, has none of the modules below
+            (GENERATION, partial(self._trainings.guard.attempt, self._with_generation)),
             (keras.add_loss.module, partial(self._trainings.guard.attempt, self._with_layers)),
             (keras.fit.module, self._with_keras),
             (keras.fit_on_torch.module, partial(self._with_fits, keras.fit_on_torch)),
@@ -255,6 +257,11 @@ class ScriptObserver:
         from diagnostics.collectors.pytorch.new_weights import new_weights
 
         self._at_close.callback(new_weights.listen(self._trainings.guard))
+
+    def _with_generation(self, _module: ModuleType) -> None:
+        from diagnostics.collectors.transformers.generations import generations
+
+        self._at_close.callback(generations.listen(self._trainings.guard))
 
     def _with_layers(self, _module: ModuleType) -> None:
         self._at_close.callback(self._losses.listen())
