@@ -54,6 +54,13 @@ def test_counts_texts_that_end_at_the_default_length(generations):
     assert (cut.rows, cut.cut, cut.limit, cut.targets.tolist()) == (2, 2, 20, [30, 12])
 
 
+def test_takes_the_targets_of_a_trainer(generations):
+    model = bart()
+    model.generate(INPUTS)
+    apart = KeptPass(((), {}), targets(30, 12), None, False, None, False)
+    assert generations.of(model, apart).targets.tolist() == [30, 12]
+
+
 def test_leaves_out_a_length_of_the_script(generations):
     model = bart()
     model.generate(INPUTS, max_new_tokens=4)

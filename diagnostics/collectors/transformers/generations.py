@@ -65,7 +65,7 @@ class Generations:
         """
         found = [self._counts.get(parameter) for parameter in uncompiled(model).parameters()]
         counts = next((each for each in found if each is not None), None)
-        labels = next((kept.inputs[1][name] for name in LABEL_NAMES if name in kept.inputs[1]), None)
+        labels = next((kept.inputs[1][name] for name in LABEL_NAMES if name in kept.inputs[1]), kept.target)
         array = to_array(labels) if isinstance(labels, Tensor) else None
         if counts is None or array is None or array.ndim != 2:
             return None
