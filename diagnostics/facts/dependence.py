@@ -232,7 +232,12 @@ class CopyFacts:
         source: another input of tokens, which the answers are meant to be made of; None if there is none, and then
             no answer depends on later tokens, or the model is to tell those that are masked.
         length: number of positions.
-        masked: whether it is one of transformers that is to tell the tokens that are masked in its input.
+        masked: whether it is one of transformers that is to tell the tokens that are masked in its input, or one
+            with a `mask`.
+        mask: a token that is at most of the positions with a target, and at no others; None if there is none, or
+            if no answer depends on later tokens.
+        targets: in the batch.
+        hidden: of these, the ones that are `mask`.
     """
 
     input: str
@@ -240,6 +245,9 @@ class CopyFacts:
     source: str | None
     length: int
     masked: bool = False
+    mask: int | None = None
+    targets: int = 0
+    hidden: int = 0
 
 
 @frozen
@@ -349,6 +357,19 @@ class StatisticsFacts:
 
 
 @frozen
+class UntrainedFacts:
+    """Weights that a checkpoint lacked, that were frozen when the run ended, and that nothing has changed.
+
+    Attributes:
+        weights: sizes, by name, of the matrices on which the predictions depend.
+        last: whether the last layer that runs has one of them, so that no trained layer follows.
+    """
+
+    weights: Mapping[str, int]
+    last: bool
+
+
+@frozen
 class DependenceFacts:
     """What the answers of a model depend on: other examples, later tokens, each of its inputs.
 
@@ -389,6 +410,7 @@ class DependenceFacts:
             not known.
         last_step_of: the same of the last step.
         statistics: of a classifier with batch norm; None otherwise.
+        untrained: weights that are random; None if there are none, or not known.
     """
 
     described: ClassVar[str] = "what the predictions depend on"
@@ -420,3 +442,4 @@ class DependenceFacts:
     first_step_of: int | None = None
     last_step_of: int | None = None
     statistics: StatisticsFacts | None = None
+    untrained: UntrainedFacts | None = None

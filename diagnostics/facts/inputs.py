@@ -54,6 +54,25 @@ class EndToken:
 
 
 @frozen
+class CutGenerations:
+    """What `generate` returned where the script gave no length, and the lengths of what the model is trained on.
+
+    Attributes:
+        rows: that it generated.
+        cut: of these, the ones that end at the default length without an end token.
+        limit: new tokens at that length.
+        targets: tokens of each target in the first batch, with its end token.
+    """
+
+    described: ClassVar[str] = "texts generated up to the default length"
+
+    rows: int
+    cut: int
+    limit: int
+    targets: Array
+
+
+@frozen
 class AddedTokens:
     """Tokens for which the script added rows to the embedding of a model of transformers, and wrote none of them.
 

@@ -179,7 +179,17 @@ def _dependence(
     from diagnostics.collectors.pytorch.dependence.measure import measure_module
 
     found = measure_module(model, kept, deadline, tests_inputs=tests_inputs)
-    return found if isinstance(found, str) else (found,)
+    cut = _cut_generations(model, kept)
+    return found if isinstance(found, str) and not cut else (found, *cut)
+
+
+def _cut_generations(model: Any, kept: KeptPass) -> tuple[Any, ...]:
+    if "transformers.generation.utils" not in sys.modules:
+        return ()
+    from diagnostics.collectors.transformers.generations import generations
+
+    found = generations.of(model, kept)
+    return () if found is None else (found,)
 
 
 def _trained_again(model: Any, start: KeptStart, surely: Severity) -> tuple[Any, ...]:

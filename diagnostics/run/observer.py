@@ -38,6 +38,7 @@ from .observers.training import Training, Trainings
 from .second_look import MOST_LOOPS, SecondLook, Unlearned, budget
 
 UNLEARNED = ("not-learning", "constant-predictions")  # findings after which a copy is trained
+GENERATION = "transformers.generation.utils"
 SUSPECTED = (*NO_LEARNING, "learning-rate-too-low", "learning-rate-too-high", "dead-units")
 """Findings whose cause an experiment may show."""
 
@@ -118,6 +119,7 @@ class ScriptObserver:
             ("transformers.trainer", self._with_transformers),
             ("transformers.modeling_utils", partial(self._trainings.guard.attempt, self._with_models)),
             ("keras", lambda _module: None),  # Keras 2, which is not supported, has none of the modules below
+            (GENERATION, partial(self._trainings.guard.attempt, self._with_generation)),
             (keras.add_loss.module, partial(self._trainings.guard.attempt, self._with_layers)),
             (keras.fit.module, self._with_keras),
             (keras.fit_on_torch.module, partial(self._with_fits, keras.fit_on_torch)),
@@ -234,6 +236,7 @@ class ScriptObserver:
     def _with_torch(self, torch: ModuleType) -> None:
         if hasattr(torch, "nn"):  # or the script has its own `torch.py`
             self._trainings.guard.attempt(self.loops.find)
+            self._trainings.guard.attempt(self._with_loads)
             self._trainings.guard.attempt(self._metrics.find_passes)
 
     def _with_fits(self, fit: TrainTap, _module: ModuleType) -> None:
@@ -245,8 +248,20 @@ class ScriptObserver:
 
     def _with_models(self, _module: ModuleType) -> None:
         from diagnostics.collectors.pytorch.added_tokens import embedding_rows
+        from diagnostics.collectors.pytorch.new_weights import new_weights
 
         self._at_close.callback(embedding_rows.listen(self._trainings.guard))
+        self._at_close.callback(new_weights.listen_to_transformers(self._trainings.guard))
+
+    def _with_loads(self) -> None:
+        from diagnostics.collectors.pytorch.new_weights import new_weights
+
+        self._at_close.callback(new_weights.listen(self._trainings.guard))
+
+    def _with_generation(self, _module: ModuleType) -> None:
+        from diagnostics.collectors.transformers.generations import generations
+
+        self._at_close.callback(generations.listen(self._trainings.guard))
 
     def _with_layers(self, _module: ModuleType) -> None:
         self._at_close.callback(self._losses.listen())

@@ -126,7 +126,7 @@ class SecondLook:
                     if isinstance(facts, str):
                         reasons.append(facts)
                         continue
-                    seen += 1
+                    seen += not (facts and isinstance(facts[0], str))  # a reason comes first if a copy failed
                     while facts:
                         reasons += [why for why in facts if isinstance(why, str)]
                         later = [fact for fact in facts if callable(fact)]

@@ -9,6 +9,9 @@ from .tap import Tap, TrainTap
 train = TrainTap("train", "transformers.trainer:Trainer")
 evaluation_loop = Tap("evaluation_loop", "transformers.trainer:Trainer")
 resize_token_embeddings = Tap("resize_token_embeddings", "transformers.modeling_utils:PreTrainedModel")
+log_state_dict_report = Tap("log_state_dict_report", "transformers.modeling_utils")
+validate_generated_length = Tap("_validate_generated_length", "transformers.generation.utils:GenerationMixin")
+generate = Tap("generate", "transformers.generation.utils:GenerationMixin")
 
 
 def training_step(trainer: Any) -> Tap:

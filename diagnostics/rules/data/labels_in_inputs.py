@@ -9,7 +9,7 @@ from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.course import TargetHistory
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import LabelsInInputsCrash
-from diagnostics.facts.dependence import DependenceFacts
+from diagnostics.facts.dependence import CopyFacts, DependenceFacts
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.text.join import listed, not_known
 
@@ -17,6 +17,10 @@ from diagnostics.text.join import listed, not_known
 NAMES = ("labels", "label", "label_ids", "targets", "target", "y")
 
 COPIED = 0.9  # share of random tokens reproduced; a model that reads anything else cannot do it
+NOTHING_HIDDEN = (
+    "No target differs from the token that the model reads at its position, as it would if the labels were taken "
+    "before masking."
+)
 NOTHING_TO_COPY = "During generation, there is nothing to copy."
 COPY_FIX = {
     "torch": (
@@ -41,7 +45,8 @@ class LabelsInInputs(Rule):
     If a batch has no target although the loss needs one, checks whether one of its inputs is named `labels`,
     `label`, `label_ids`, `targets`, `target` or `y`. After a crash it gets the same information from the
     traceback. In a watched run it compares input rows with their targets, and looks for a number among the inputs
-    that equals the target.
+    that equals the target. For a masked language model, it looks for targets that are the mask token itself,
+    because the labels were taken from the tokens after masking, or are the same tensor.
 
     ## Why it is bad
     The loss compares the prediction with a target. Keras treats a batch that is a single dict as inputs only,
@@ -89,7 +94,11 @@ class LabelsInInputs(Rule):
 
     A token model whose targets are one of its inputs must reproduce 90% of random tokens after training. A model
     without an encoder must not look ahead, as an autoencoder does, unless it is a `ForMaskedLM` class from
-    transformers.
+    transformers. Targets count as the mask token if every target equals the input at its position, at most half of
+    the positions have a target, at least half of these hold one and the same token, and that token occurs nowhere
+    else. If the model is not a `ForMaskedLM` class, its predictions must also depend on later tokens: a decoder
+    may have a target only for an answer that is often the same word. We chose these shares; BERT masks 15% of the
+    tokens and replaces 80% of these with the mask token.
 
     ## Known problems
     Targets with a name that is not in the list are not recognised. A model that computes its own loss (`add_loss`,
@@ -160,6 +169,8 @@ class LabelsInInputs(Rule):
         if copy is None:
             why_not = "needs a model that also receives the targets as an input"
             raise NotApplicable(dependence.why_not.get("copy", why_not))
+        if copy.mask is not None:
+            return self._of_mask(copy)
         if not dependence.trained or copy.share < COPIED:
             return None
         shown = "the input" if copy.input.isdigit() else f"the input {copy.input!r}"
@@ -167,10 +178,29 @@ class LabelsInInputs(Rule):
         return self.found(
             f"The targets are the tokens of {shown} at the same position, and the trained model copies them: "
             f"given random tokens, it returns {copy.share:.0%} of them.{source} "
-            + ("No token in the input is masked." if copy.masked else NOTHING_TO_COPY),
+            + (NOTHING_HIDDEN if copy.masked else NOTHING_TO_COPY),
             fix=MASKED_FIX if copy.masked else COPY_FIX,
             evidence={"input": copy.input, "share": copy.share, "source": copy.source, "length": copy.length},
             severity="warning" if copy.source is None else "error",
+        )
+
+    def _of_mask(self, copy: CopyFacts) -> Finding:
+        """Report the targets of a masked language model that were taken from the masked text."""
+        shown = "the input" if copy.input.isdigit() else f"{copy.input!r}"
+        return self.found(
+            f"The mask token itself is the target: {copy.hidden:,} of the {copy.targets:,} targets in the first "
+            f"batch are token {copy.mask}, which occurs in {shown} at these positions and nowhere else. Each "
+            "target equals the token at its position, so the labels were taken from the tokens after masking, or "
+            "shared memory with the tokens when these were masked. The model learns to return the mask token, "
+            "never a hidden token.",
+            fix=MASKED_FIX["torch"][::-1],
+            evidence={
+                "input": copy.input,
+                "mask": copy.mask,
+                "targets": copy.targets,
+                "hidden": copy.hidden,
+                "length": copy.length,
+            },
         )
 
     @check

@@ -10,7 +10,7 @@ import numpy as np
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
-from diagnostics.facts.inputs import InputFacts, InputSample, TargetSides
+from diagnostics.facts.inputs import CutGenerations, InputFacts, InputSample, TargetSides
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.shared.input_shift import (
     MIN_SHARE_OF_CHANNELS,
@@ -44,6 +44,8 @@ FEATURES = 3  # least number of values in an example: one or two may be a coordi
 FEATURES_NARROWER = 8
 AGREE = 2.0  # times the scale: within it, evaluation batches agree with each other
 CONFORM = 0.9  # of them
+CUT = 0.25  # of the generated sequences, and of the targets; one long target among many is an exception
+SEQUENCES = 8  # generated; fewer may be a preview
 SHOWN = 8  # channels whose new places are named
 
 ORDER: Final = (
@@ -77,13 +79,15 @@ class EvaluationMismatch(Rule):
     evaluation and training have the same channels in a different order, such as images read as BGR on one side, or
     a table whose columns were sorted. For a regression, it also compares the targets that the loss gets. Under
     `diagnose run`, it also reads the script for a scikit-learn scaler or encoder that is fitted to both the
-    training and the evaluation data.
+    training and the evaluation data. If `generate` of transformers was called without a length, it counts the
+    sequences that end at the default length without an end token, and compares that length with the targets.
 
     ## Why it is bad
     The model is evaluated on numbers that it has never seen. To a model trained on images from 0 to 1, images from
     0 to 255 seem to have 255 times the contrast. The training loss falls, the evaluation stays at chance, and the
     model seems to overfit. If only the training targets were standardised, the evaluation loss is in a different
-    unit, and is useless for choosing an epoch or for early stopping.
+    unit, and is useless for choosing an epoch or for early stopping. If `generate` stops before the text is
+    complete, a metric compares the beginning of each output with a whole target, and can never report a match.
 
     ## Example
     ```python
@@ -119,6 +123,11 @@ class EvaluationMismatch(Rule):
     positions, while in the other order all of them agree to within 4 standard errors in mean and mean deviation.
     The scales of targets must differ by a factor of 5, or of 3 if only one side is standardised, while the inputs
     look alike. If the inputs are unknown or the rows are a series, the factor is 20.
+
+    Generated text counts as cut off if the script gave no `max_length` and no `max_new_tokens`, at least a quarter
+    of the sequences end at the default length without an end token, and at least a quarter of the targets in the
+    first batch are longer. Nine in ten targets must have an end token. With fewer than 8 sequences, which may be a
+    preview, the finding is a note.
 
     We chose these thresholds.
 
@@ -219,6 +228,34 @@ class EvaluationMismatch(Rule):
                 "cause": "refitted",
             },
             where=one.where,
+        )
+
+    @check
+    def from_generations(self, cut: CutGenerations) -> Finding | None:
+        """Compare the default length of `generate` with the length of the targets."""
+        longer = int((cut.targets > cut.limit).sum())
+        if cut.cut < CUT * cut.rows or longer < CUT * len(cut.targets):
+            return None
+        longest = int(cut.targets.max())
+        return self.found(
+            f"generate() stops after {cut.limit} new tokens, the default of transformers, because the script "
+            f"sets no length. {cut.cut:,} of the {cut.rows:,} generated texts end there without an end token. "
+            f"{longer} of the {len(cut.targets)} targets in the first batch are longer (up to {longest} tokens): "
+            "even a perfect model could not generate them, and a metric compares cut text with whole targets.",
+            fix=(
+                f"Seq2SeqTrainingArguments(..., generation_max_length={longest + 1})  # or longer",
+                f"model.generate(..., max_new_tokens={longest})  # or more",
+            ),
+            evidence={
+                "rows": cut.rows,
+                "cut": cut.cut,
+                "limit": cut.limit,
+                "targets": len(cut.targets),
+                "longer": longer,
+                "longest": longest,
+                "cause": "generation length",
+            },
+            severity=None if cut.rows >= SEQUENCES else "note",
         )
 
     def _differs(self, found: _Mismatch) -> Finding:

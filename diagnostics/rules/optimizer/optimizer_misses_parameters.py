@@ -6,6 +6,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
+from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.facts.loss_graph import LeafFacts
 from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
 from diagnostics.text.join import count_of, listed
@@ -26,8 +27,10 @@ class OptimizerMissesParameters(MessageRule):
     on. These include parameters that the model does not register or re-creates in its forward pass, and those of
     another model that feeds it, or of a head or a loss that takes its output. In Keras, it looks for layers that
     are re-created in each call, and for a `tf.Variable` among the attributes of a layer, which Keras 3 does not
-    track. At the end of a watched run, it looks for parameters that were frozen at the start and have received
-    gradients since.
+    track. After the run, it looks for weights that a checkpoint lacked (a new head), that were frozen during
+    training and still have their initial values, such as the classifier of a LoRA model without `task_type`. They
+    count only if the predictions of a copy change when their numbers are shuffled. At the end of a watched run, it
+    looks for parameters that were frozen at the start and have received gradients since.
 
     ## Why it is bad
     An optimizer updates only the parameters that it got when it was created. Parameters of a layer that was added
@@ -50,7 +53,8 @@ class OptimizerMissesParameters(MessageRule):
     The finding is an error if the optimizer holds none of the model's trainable parameters. It is a warning if the
     parameters it lacks make up at least 1% of the trainable weights (our choice: a forgotten layer, not a
     forgotten scale), or if the optimizer also holds tensors that the model does not have, as happens after a layer
-    is replaced. Otherwise it is a note.
+    is replaced. Otherwise it is a note. Frozen new weights are a warning if they are in the last layer that
+    runs, and otherwise a note, because a trained layer can adapt to the random layer before it.
 
     ## Known problems
     If several optimizers train a model, each is reported for the parameters that the others hold. Training only a
@@ -61,9 +65,13 @@ class OptimizerMissesParameters(MessageRule):
     Another model counts only if it feeds this one or takes its output, is in training mode, and still has its
     initial weights. So a pretrained extractor that you forgot to freeze is not reported, but a random one is.
 
+    Frozen new weights are found by the keys that `from_pretrained` or `load_state_dict(strict=False)` reports as
+    missing, if these are at most half of the weights. A head that replaces a loaded one is not found.
+
     ## Sources
     PyTorch's documentation for `torch.optim` ("Constructing it") and `torch.nn.ModuleList`;
-    `torch.optim.Optimizer.add_param_group`.
+    `torch.optim.Optimizer.add_param_group`; PEFT's documentation for `LoraConfig` (`modules_to_save`) and
+    `TaskType`.
     """
 
     severity = "error"
@@ -237,6 +245,41 @@ class OptimizerMissesParameters(MessageRule):
             ),
             evidence=evidence,
             severity="warning",
+        )
+
+    @check
+    def from_untrained(self, dependence: DependenceFacts) -> Finding | None:
+        """Look for the random weights of a new head that was frozen during the whole training."""
+        if not dependence.trained:
+            raise NotApplicable("needs the trained model")
+        found = dependence.untrained
+        if found is None:
+            return None
+        scalars, one = sum(found.weights.values()), len(found.weights) == 1
+        was, it = ("was", "it") if one else ("were", "them")
+        last = (
+            "No trained layer follows: the last layer keeps random weights, and the others can only adapt to them."
+            if found.last
+            else "Trained layers follow, which can adapt to these random weights but not replace them."
+        )
+        return self.found(
+            f"{count_of(len(found.weights), 'weight matrix', 'weight matrices')} of the model {was} initialised "
+            f"at random, because the checkpoint lacked {it}, and {was} never trained: "
+            f"{describe_parameters(found.weights)} ({scalars:,} weights). The predictions depend on {it}, but "
+            f"{'it' if one else 'they'} {was} frozen and still {'has its' if one else 'have their'} initial "
+            f"values. {last}",
+            fix={
+                "torch": (
+                    "model.classifier.requires_grad_(True)  # the new head, before the optimizer is created",
+                    "load these weights from a checkpoint that has them",
+                ),
+                "peft": (
+                    'LoraConfig(..., task_type="SEQ_CLS")  # also trains and saves the new classifier',
+                    'LoraConfig(..., modules_to_save=["classifier"])  # the name of the new head',
+                ),
+            },
+            evidence={"weights": dict(found.weights), "scalars": scalars, "last": found.last},
+            severity="warning" if found.last else "note",
         )
 
 

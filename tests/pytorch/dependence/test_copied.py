@@ -61,6 +61,50 @@ def test_an_autoencoder_is_not_judged():
     assert facts.why_not["copy"] == "the model may be an autoencoder, which reproduces the text that it reads"
 
 
+MASK = 21
+
+
+def masked(hides=True):
+    """Return tokens with a target at one in four positions, most of which hold the mask token."""
+    shown = tokens()
+    chosen = torch.zeros(shown.shape, dtype=torch.bool)
+    chosen[:, ::4] = True
+    wanted = shown if not hides else shown.masked_fill(chosen, MASK)
+    shown = shown.masked_fill(chosen, MASK)
+    return shown, wanted.masked_fill(~chosen, -100)
+
+
+def asked(function, given, target):
+    model = Lambda(function, identity(22))
+    return Subject(
+        model,
+        call=lambda copied, inputs: copied(*inputs.values()),
+        inputs={"tokens": given},
+        target=target.reshape(-1),
+        ignore_index=-100,
+        predicts_tokens=True,
+    )
+
+
+def test_targets_of_an_encoder_are_the_mask_token():
+    given, target = masked()
+    copied = measure(asked(lambda x, embed: embed(x) + embed(x).mean(1, keepdim=True), given, target)).copy
+    assert (copied.mask, copied.targets, copied.hidden, copied.masked) == (MASK, 36, 36, True)
+
+
+def test_answers_of_a_decoder_are_no_mask_tokens():
+    """Its prompts have no targets, and the answers are often the same word."""
+    given, target = masked()
+    copied = measure(asked(lambda x, embed: embed(x), given, target)).copy
+    assert (copied.mask, copied.masked) == (None, False)
+
+
+def test_targets_from_before_the_masking_are_no_input():
+    given, target = masked(hides=False)
+    facts = measure(asked(lambda x, embed: embed(x) + embed(x).mean(1, keepdim=True), given, target))
+    assert facts.why_not["copy"] == "the targets are not the tokens of one of the inputs"
+
+
 def test_targets_that_are_the_next_tokens_are_no_input():
     target = tokens()
     facts = measured(lambda x, embed: embed(x), identity(20), inputs=(target[:, :-1],), target=target[:, 1:])

@@ -19,6 +19,7 @@ from diagnostics.facts.dependence import CopyFacts
 from .subject import Subject
 
 MAX_ROWS = 8  # examples that are run
+MASKED = 0.5  # of the positions with a target hold the mask token, and at most as many of all have a target
 TAUGHT = 0.8  # of the targets stand one position later in the input of a decoder: to copy the source is the task
 
 
@@ -29,7 +30,7 @@ def compare_copy(subject: Subject) -> CopyFacts:
         Unclear: the targets are not one of the inputs, or the model may be an autoencoder.
         OutOfTime: the time is over.
     """
-    name = _same(subject)
+    name, counted = _same(subject)
     tokens = subject.inputs[name]
     size, length = len(tokens), tokens.shape[1]
     rows = next((r for r in range(min(MAX_ROWS, size), 1, -1) if r != length), 0)
@@ -46,22 +47,36 @@ def compare_copy(subject: Subject) -> CopyFacts:
     ]
     if any(_is_later(subject.inputs[given], tokens) for given in sources):
         raise Unclear("another input holds the targets shifted by one position, as in teacher forcing")
-    masked = fills_in_tokens(subject.model)
-    if not sources and not masked:
+    masked, mask = fills_in_tokens(subject.model), _mask_token(tokens, counted)
+    if not masked and (mask is not None or not sources):
         later = other.copy()
         later[:, length // 2 :] = np.roll(other, 1, 0)[:, length // 2 :]
         changed = _answers(subject, {**inputs, name: later}, rows, length)
-        if not np.allclose(changed[:, : length // 2], answers[:, : length // 2], atol=1e-4):
+        if np.allclose(changed[:, : length // 2], answers[:, : length // 2], atol=1e-4):
+            mask = None  # a decoder whose prompts have no target
+        elif mask is None:
             raise Unclear("the model may be an autoencoder, which reproduces the text that it reads")
-    return CopyFacts(name, share, sources[0] if sources else None, length, masked)
+    source = sources[0] if sources else None
+    if mask is None:
+        return CopyFacts(name, share, source, length, masked)
+    hidden = int((tokens == mask).sum())
+    return CopyFacts(name, share, source, length, True, mask, int(counted.sum()), hidden)
 
 
-def _same(subject: Subject) -> str:
-    """Return the only input that is the target, token by token."""
+def _mask_token(tokens: Array, counted: Array) -> int | None:
+    """Return the token that is at most of the positions with a target, which are few, and nowhere else."""
+    kinds, numbers = np.unique(tokens[counted], return_counts=True)
+    token = kinds[numbers.argmax()]
+    is_mask = numbers.max() >= MASKED * counted.sum() and not (tokens[~counted] == token).any()
+    return int(token) if is_mask and counted.mean() <= MASKED else None
+
+
+def _same(subject: Subject) -> tuple[str, Array]:
+    """Return the only input that is the target, token by token, and where it has a target."""
     target = subject.target
     if not subject.predicts_tokens or target is None:
         raise Unclear("the loss is not known to be a cross entropy over tokens")
-    found = []
+    found: dict[str, Array] = {}
     for name, tensor in subject.inputs.items():
         if not _are_tokens(tensor) or tensor.shape[1] < MIN_LENGTH or tensor.size != target.size:
             continue
@@ -69,12 +84,12 @@ def _same(subject: Subject) -> str:
         ignored = subject.ignore_index
         counted = np.ones(wanted.shape, bool) if ignored is None else wanted != ignored
         if int(counted.sum()) >= MIN_COMPARED and (wanted == tensor)[counted].all():
-            found.append(name)
+            found[name] = counted
     if len(found) > 1:  # a model that computes its own loss is given the targets as well
-        found = [name for name in found if name not in LABEL_NAMES]
+        found = {name: counted for name, counted in found.items() if name not in LABEL_NAMES}
     if len(found) != 1:
         raise Unclear("the targets are not the tokens of one of the inputs")
-    return found[0]
+    return next(iter(found.items()))
 
 
 def _is_later(other: Array, tokens: Array) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from torch import nn
 
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
+from diagnostics.collectors.pytorch.new_weights import new_weights
 from diagnostics.collectors.shared.dependence.examples import (
     Axis,
     axes,
@@ -32,6 +33,7 @@ from .order import compare_order
 from .padding import compare_padding
 from .random_state import random_state
 from .subject import Subject
+from .untrained import compare_untrained
 
 PARTS = (
     "examples",
@@ -77,7 +79,10 @@ def measure_module(
     except Exception as error:
         said = typed_message(error).strip().partition("\n")[0][:MOST_SAID]
         return f"a copy of its model raised {said}, given its first batch again"
-    return replace(measure(subject), trained=True)
+    facts = measure(subject)
+    with own_run(), own_warnings_ignored():
+        untrained = by_part({}, "untrained", compare_untrained, subject, new_weights.frozen_in(model))
+    return replace(facts, trained=True, untrained=untrained)
 
 
 def measure(subject: Subject) -> DependenceFacts:

@@ -121,6 +121,13 @@ class TestCopiedTokens:
         finding = RULE.from_answers(DependenceFacts(copy=copied, trained=True)).for_library("torch")
         assert finding.severity == "warning"
 
+    def test_of_a_masked_model_whose_targets_are_the_mask_token(self):
+        copied = CopyFacts("input_ids", 0.1, None, 9, masked=True, mask=3, targets=95, hidden=86)
+        finding = RULE.from_answers(DependenceFacts(copy=copied, trained=True))
+        assert finding.severity == "error"
+        assert (finding.evidence["mask"], finding.evidence["hidden"], finding.evidence["targets"]) == (3, 86, 95)
+        assert "clone()" in finding.fix
+
     def test_silent_where_random_tokens_are_not_given_back(self):
         assert self.judge(0.5) is None
         assert self.judge(1.0, trained=False) is None

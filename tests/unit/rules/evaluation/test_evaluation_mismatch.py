@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.inputs import InputFacts, InputSample, TargetSides
+from diagnostics.facts.inputs import CutGenerations, InputFacts, InputSample, TargetSides
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.evaluation.evaluation_mismatch import EvaluationMismatch
 from tests.support.sources import written
@@ -240,3 +240,22 @@ def test_an_encoder_fitted_again_gives_the_same_numbers_if_no_category_is_missin
     codes = written("refitted_scalers", "LabelEncoder", "y_train", "y_test")
     finding = RULE.from_source(codes)
     assert finding.severity == "note"
+
+
+class TestGenerationsThatAreCutOff:
+    def judge(self, rows=120, cut=100, limit=20, targets=(30, 26, 18, 31)):
+        return RULE.from_generations(CutGenerations(rows, cut, limit, np.array(targets)))
+
+    def test_warns_if_targets_are_longer_than_the_default(self):
+        finding = self.judge()
+        assert finding.severity == "warning"
+        assert (finding.evidence["longer"], finding.evidence["longest"], finding.evidence["cut"]) == (3, 31, 100)
+
+    def test_notes_a_preview_of_a_few_texts(self):
+        assert self.judge(rows=4, cut=4).severity == "note"
+
+    def test_silent_if_the_targets_are_short_enough(self):
+        assert self.judge(targets=(20, 18, 20, 7)) is None
+
+    def test_silent_if_the_texts_end_by_themselves(self):
+        assert self.judge(cut=10) is None

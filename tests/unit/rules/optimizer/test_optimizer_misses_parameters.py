@@ -1,6 +1,7 @@
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.dependence import DependenceFacts, UntrainedFacts
 from diagnostics.facts.loss_graph import LeafFacts
 from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
 from diagnostics.rules.optimizer.optimizer_misses_parameters import OptimizerMissesParameters
@@ -112,3 +113,25 @@ def test_parameters_that_were_unfrozen_later():
     facts = OptimizerFacts("Adam", (1e-3,), {"backbone.weight": 900, "backbone.bias": 9}, 2, 0, unfrozen=2)
     finding = OptimizerMissesParameters().from_optimizer(facts, MODEL)
     assert finding.severity == "warning"
+
+
+class TestRandomWeightsThatAreFrozen:
+    def judge(self, untrained, trained=True):
+        return OptimizerMissesParameters().from_untrained(DependenceFacts(trained=trained, untrained=untrained))
+
+    def test_of_the_last_layer_are_a_warning(self):
+        weights = {"classifier.dense.weight": 4096, "classifier.out_proj.weight": 320}
+        finding = self.judge(UntrainedFacts(weights, last=True))
+        assert finding.severity == "warning"
+        assert finding.evidence == {"weights": weights, "scalars": 4416, "last": True}
+        assert "task_type" in finding.for_library("peft").fix
+
+    def test_before_a_trained_layer_are_a_note(self):
+        assert self.judge(UntrainedFacts({"bert.pooler.dense.weight": 4096}, last=False)).severity == "note"
+
+    def test_silent_without_any(self):
+        assert self.judge(None) is None
+
+    def test_not_applicable_before_the_training(self):
+        with pytest.raises(NotApplicable):
+            self.judge(None, trained=False)

@@ -1,0 +1,102 @@
+"""What `generate` returns where a script gives it no length."""
+
+import pytest
+import torch
+from transformers import BartConfig, BartForConditionalGeneration, GPT2Config, GPT2LMHeadModel
+
+from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.pytorch.dependence.kept_pass import KeptPass
+from diagnostics.collectors.transformers.generations import Generations
+
+BOS, PAD, EOS = 0, 1, 2
+INPUTS = torch.tensor([[BOS, 5, 6, EOS], [BOS, 7, EOS, PAD]])
+
+
+@pytest.fixture
+def generations():
+    """Observe the calls of one test."""
+    faults, found = [], Generations()
+    unsubscribe = found.listen(FaultGuard(on_fault=faults.append))
+    yield found
+    unsubscribe()
+    assert faults == []
+
+
+def bart():
+    """Return a model that never ends a text."""
+    torch.manual_seed(0)
+    config = BartConfig(
+        vocab_size=12, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=64,
+        bos_token_id=BOS, pad_token_id=PAD, eos_token_id=EOS, decoder_start_token_id=EOS, forced_eos_token_id=None,
+    )  # fmt: skip
+    model = BartForConditionalGeneration(config).eval()
+    model.final_logits_bias[0, EOS] = -1e9
+    return model
+
+
+def kept(labels):
+    return KeptPass(((), {"labels": labels}), None, None, False, None, False)
+
+
+def targets(*lengths):
+    """Return labels of these lengths, with the end token."""
+    labels = torch.full((len(lengths), max(lengths)), -100)
+    for row, length in enumerate(lengths):
+        labels[row, : length - 1], labels[row, length - 1] = 5, EOS
+    return labels
+
+
+def test_counts_texts_that_end_at_the_default_length(generations):
+    model = bart()
+    model.generate(INPUTS)
+    cut = generations.of(model, kept(targets(30, 12)))
+    assert (cut.rows, cut.cut, cut.limit, cut.targets.tolist()) == (2, 2, 20, [30, 12])
+
+
+def test_takes_the_targets_of_a_trainer(generations):
+    model = bart()
+    model.generate(INPUTS)
+    apart = KeptPass(((), {}), targets(30, 12), None, False, None, False)
+    assert generations.of(model, apart).targets.tolist() == [30, 12]
+
+
+def test_leaves_out_a_length_of_the_script(generations):
+    model = bart()
+    model.generate(INPUTS, max_new_tokens=4)
+    model.generate(INPUTS, max_length=6)
+    assert generations.of(model, kept(targets(30, 12))) is None
+
+
+def test_does_not_count_texts_with_an_end_token(generations):
+    model = bart()
+    model.final_logits_bias[0, EOS] = 1e9
+    model.generate(INPUTS)
+    assert generations.of(model, kept(targets(30, 12))).cut == 0
+
+
+def test_needs_targets_with_an_end_token(generations):
+    model = bart()
+    model.generate(INPUTS)
+    assert generations.of(model, kept(torch.full((4, 30), 5))) is None
+
+
+def test_of_a_decoder_only_the_answer_counts(generations):
+    torch.manual_seed(0)
+    config = GPT2Config(
+        vocab_size=12,
+        n_positions=64,
+        n_embd=16,
+        n_layer=1,
+        n_head=2,
+        bos_token_id=0,
+        eos_token_id=EOS,
+        pad_token_id=1,
+    )
+    model = GPT2LMHeadModel(config).eval()
+    prompts = torch.full((3, 5), 7)
+    model.generate(prompts, attention_mask=torch.ones_like(prompts))
+    answers = torch.cat([torch.full((2, 5), -100), targets(9, 25)], 1)
+    found = generations.of(model, kept(answers))
+    assert (found.rows, found.limit, found.targets.tolist()) == (3, 20, [9, 25])
+    assert generations.of(model, kept(targets(30, 12))) is None  # texts with their prompts
