@@ -10,6 +10,7 @@ import numpy as np
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
+from diagnostics.facts.data import TokenSides
 from diagnostics.facts.inputs import InputFacts, InputSample, TargetSides
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.shared.input_shift import (
@@ -29,6 +30,7 @@ from diagnostics.rules.shared.input_shift import (
     unit_ratio,
     usual_range,
 )
+from diagnostics.rules.shared.unseen_tokens import UnseenTokens, unseen_tokens
 from diagnostics.text.join import listed
 
 TRAINING_ROWS, EVALUATION_ROWS = 32, 16  # least numbers of rows; fewer may differ by chance
@@ -44,6 +46,8 @@ FEATURES = 3  # least number of values in an example: one or two may be a coordi
 FEATURES_NARROWER = 8
 AGREE = 2.0  # times the scale: within it, evaluation batches agree with each other
 CONFORM = 0.9  # of them
+UNSEEN = 0.3  # of the tokens held out: in other texts of the same kind, a few percent are new
+BY_CHANCE = 0.1  # of that share, at most, in a random split: rare tokens may be on one side alone
 SHOWN = 8  # channels whose new places are named
 
 ORDER: Final = (
@@ -55,6 +59,13 @@ TARGETS: Final = (
     "transform both sets of targets with the scaler fitted on the training targets: scaler.transform(y_val)",
     "compare in the original unit: loss(prediction * std + mean, y_val)",
 )
+SHUFFLE: Final = {
+    "torch": "split at random: random_split(dataset, [0.8, 0.2], generator=torch.Generator().manual_seed(0))",
+    "keras": (
+        "shuffle the rows before fit(validation_split=...), which holds out the last rows: "
+        "order = np.random.permutation(len(x)); x, y = x[order], y[order]",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -191,6 +202,39 @@ class EvaluationMismatch(Rule):
                 "evaluation_mean": float(sides.evaluation.mean()),
                 "evaluation_deviation": float(sides.evaluation.std()),
                 "cause": "targets",
+            },
+        )
+
+    @check
+    def from_tokens(self, sides: TokenSides) -> Finding | None:
+        """Compare the tokens held out with those trained on, and with a random split of the same rows."""
+        unseen = unseen_tokens(sides)
+        if unseen.share < UNSEEN or unseen.by_chance > BY_CHANCE * unseen.share:
+            return None
+        return self._unseen(unseen, sides)
+
+    def _unseen(self, unseen: UnseenTokens, sides: TokenSides) -> Finding:
+        of = "the" if unseen.input.isdigit() else f"the {unseen.input}"
+        why = (
+            f"The evaluation rows are simply the last {sides.held_out_size:,} of "
+            f"{sides.training_size + sides.held_out_size:,}, and the rows are in order, so the model is evaluated "
+            "on a kind of row that it was never trained on."
+            if sides.are_cut
+            else "If both should be the same kind of data, the rows were not split at random."
+        )
+        return self.found(
+            f"{unseen.share:.0%} of {of} tokens in the evaluation rows ({unseen.count:,} of {unseen.tokens:,} "
+            f"compared; ids {listed(unseen.ids, most=SHOWN)}) never occur in the training rows. If the same rows "
+            f"were split at random, at most {unseen.by_chance:.1%} would not. {why}",
+            fix=SHUFFLE,
+            severity=None if sides.are_cut else "note",
+            evidence={
+                "input": unseen.input,
+                "unseen_share": round(unseen.share, 4),
+                "share_by_chance": round(unseen.by_chance, 4),
+                "unseen_tokens": len(unseen.ids),
+                "held_out": sides.held_out_size,
+                "cause": "tokens",
             },
         )
 
