@@ -104,18 +104,50 @@ class FutureFacts:
 
 
 @frozen
+class RemovedPadding:
+    """Predictions for padded rows, beside those for the same rows without padding.
+
+    Attributes:
+        rows: that were compared.
+        changed: of these, with another class, or with another value if the predictions are not of classes.
+        by_class: whether classes were compared.
+        change: the largest change of a number in a prediction, the median over the rows.
+        spread: standard deviation of the predictions over the rows, with padding.
+        noise: the largest change of a number when rows are run again, without the others.
+        moved: whether the padding was moved to the other end, for a model that needs one length.
+    """
+
+    rows: int
+    changed: int
+    by_class: bool
+    change: float
+    spread: float
+    noise: float
+    moved: bool = False
+
+
+@frozen
 class PaddingFacts:
-    """What the words of padded rows do to the answers, with the padding and without it.
+    """What padding does to the predictions, and to the effect of the words on them.
 
     Attributes:
         input: the name of the padded input; positional ones count from "0".
-        rows: that were run, one by one.
+        rows: whose words were replaced, those with the most padding.
         longest: positions of padding at most.
-        with_padding: change of the answer when the words of a row are replaced by others, the median over the
-        rows. without: the same of the row cut to its words.
-        fails: rows whose answer is NaN or infinite without the padding, and finite with it.
+        with_padding: change of the prediction when the words of a row are replaced, the median over the rows.
+        without: the same in rows without padding.
+        fails: rows whose prediction is NaN or infinite without the padding, and finite with it.
         hides_words: whether a padding mask that attention was given leaves out every word, and no padding; then
             nothing else was measured.
+        spread: standard deviation of the predictions over the rows with at least half as much padding as the
+            longest, with their padding.
+        blank: the token that the padding consists of; None if it is not a token, or not known.
+        some_full: whether a row of the batch has no padding, as if the batch is padded to its longest row.
+        removed: the predictions without padding; None if not all are finite.
+        mask: the name of a padding mask in the loader's batch that the model is not given; positional ones count
+            from "0"; None if there is none.
+        reader: the module that takes an ``attention_mask`` and is given none, ``bert (BertModel)``; None if there
+            is none.
     """
 
     input: str
@@ -125,6 +157,12 @@ class PaddingFacts:
     without: float
     fails: int = 0
     hides_words: bool = False
+    spread: float = 0.0
+    blank: int | None = None
+    some_full: bool = False
+    removed: RemovedPadding | None = None
+    mask: str | None = None
+    reader: str | None = None
 
 
 @frozen

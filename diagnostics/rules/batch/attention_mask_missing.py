@@ -8,20 +8,28 @@ import numpy.typing as npt
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
+from diagnostics.facts.dependence import DependenceFacts, PaddingFacts, RemovedPadding
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
+from diagnostics.rules.shared.padding import changed_predictions
 
 # A single pad id at the edge may be a real token: GPT-2's end of text is often used as the pad token as well.
 MIN_RUN = 2
 # Class names in transformers. A causal position attends only to earlier ones, never to padding at the end.
 CAUSAL = ("ForCausalLM", "LMHeadModel")
+# Of the padded rows that were compared. A row near the border between two classes may cross it by little.
+MIN_SHARE, MIN_CHANGED = 0.1, 2
 
 
 class AttentionMaskMissing(Rule):
-    """The batch is padded but has no attention mask.
+    """The batch is padded but the model gets no attention mask.
 
     ## What it does
     Looks for consecutive pad tokens at the beginning or the end of the examples, in a batch without
     `attention_mask` for a model that accepts one.
+
+    Under `diagnose run`, it also looks for a mask that the DataLoader yields and the script does not pass to the
+    model, and for a layer inside the model that accepts `attention_mask` and gets none. After the run, it compares
+    the trained model's predictions for up to 16 padded rows with those for the same rows without padding.
 
     ## Why it is bad
     Without a mask, a Hugging Face model attends to every position, including the padding. The prediction for an
@@ -45,10 +53,17 @@ class AttentionMaskMissing(Rule):
     choice). A single pad token may be an end-of-text token that doubles as the pad token, and equally long runs of
     pad tokens in all examples may be part of the data.
 
+    If predictions were compared, at least 2 and a tenth of them must change without the padding: their class, or
+    for other targets their value, by more than half of the standard deviation over the rows. Changes of less than
+    1e-4 of the predictions, or of less than 10 times the change between two equal calls, are rounding errors and
+    do not count. If only the unused mask shows that there is padding, one row of the batch must have none: the
+    padding then varies from batch to batch.
+
     ## Known problems
     A causal language model never attends to padding at the end. Classes named `…ForCausalLM` and `…LMHeadModel`
     are therefore not reported if the padding is at the end; other decoders are not recognised by name. A model
-    that derives the mask from the ids is reported by mistake.
+    that derives the mask from the ids is reported by mistake, unless its predictions were compared.
+    Predictions can be compared only if there is one for each row.
 
     ## Sources
     The Hugging Face course, chapter 2, "Handling multiple sequences" (attention masks); the warning that
@@ -56,6 +71,52 @@ class AttentionMaskMissing(Rule):
     """
 
     severity = "warning"
+    causes = ("padding-attended",)
+
+    @check
+    def from_predictions(self, dependence: DependenceFacts) -> Finding | None:
+        """Compare predictions with and without padding that a mask should have hidden."""
+        padding = dependence.padding
+        if padding is None:
+            raise NotApplicable(dependence.why_not.get("padding", "needs a padded input"))
+        if not dependence.trained:
+            raise NotApplicable("needs the model's state after the run")
+        if padding.mask is None and padding.reader is None:
+            raise NotApplicable("needs a mask in the batch, or a layer that takes an attention_mask")
+        removed = padding.removed
+        if removed is None or removed.moved:
+            raise NotApplicable("needs the predictions for rows of several lengths")
+        if padding.reader is None and not padding.some_full:
+            return None
+        if removed.changed < max(MIN_CHANGED, MIN_SHARE * removed.rows):
+            return None
+        return self._read(padding, removed)
+
+    def _read(self, padding: PaddingFacts, removed: RemovedPadding) -> Finding:
+        named = padding.mask is not None and not padding.mask.isdigit()
+        mask = f"batch[{padding.mask!r}]".replace("'", '"') if named else "mask"
+        in_batch = f"a padding mask ({mask})" if named else "a padding mask"
+        reader = padding.reader or "the model"
+        if padding.mask is None:
+            why = f"{reader} takes an attention_mask and gets none"
+        else:
+            why = f"The batch has {in_batch}, but {reader} does not get it"
+        return self.found(
+            f"{changed_predictions(removed)}{why}, so the model reads up to {padding.longest} positions of "
+            "padding as text, and the prediction for a row depends on the length of the others in its batch.",
+            fix=f"pass the mask to the model: model(ids, attention_mask={mask})",
+            evidence={
+                "rows": removed.rows,
+                "changed": removed.changed,
+                "by_class": removed.by_class,
+                "change": removed.change,
+                "spread": removed.spread,
+                "noise": removed.noise,
+                "longest_run": padding.longest,
+                "mask": padding.mask,
+                "reader": padding.reader,
+            },
+        )
 
     @check
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:

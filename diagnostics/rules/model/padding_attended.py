@@ -6,8 +6,10 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.dependence import DependenceFacts
+from diagnostics.rules.shared.padding import changed_predictions
 
 LEFT = 0.02  # of the words' effect without padding; a mean over positions keeps a larger share
+ZERO = 0  # the token that Keras' mask_zero ignores
 MASK = "src_key_padding_mask=tokens == PAD  # True where there is padding"
 SEEN = 1e-4  # of the size of the predictions; less is rounding error, or a model that reads no words at all
 
@@ -16,11 +18,14 @@ class PaddingAttended(Rule):
     """The model reads the padding of a row, so the words hardly matter.
 
     ## What it does
-    After the run, finds an input whose rows end in padding of different lengths. Runs a copy of the trained model
-    on padded rows one by one, with and without their padding, each time with their words replaced by the words of
-    other rows. The rule fires if replacing the words changes the prediction without padding but barely changes it
-    with padding, or if the prediction without padding is NaN. It also fires if the mask passed to a PyTorch
-    attention layer hides every word of the batch and none of the padding.
+    After the run, finds an input whose rows end in padding of different lengths. Runs the trained model on padded
+    rows with and without their padding, each time with their words replaced by the words of other rows. The rule
+    fires if replacing the words changes the prediction without padding but barely changes it with padding, or if
+    the prediction without padding is NaN. It also fires if the mask passed to a PyTorch attention layer hides
+    every word of the batch and none of the padding.
+
+    A row without padding is cut to its words. If the model needs one length, the padding is moved to the
+    other end.
 
     Under `diagnose run`, it also reports transformers' warning that `generate()` got prompts that are padded on
     the right: a decoder continues each of them after its padding.
@@ -48,10 +53,12 @@ class PaddingAttended(Rule):
     ```
 
     ## Thresholds
-    At least four rows must have padding; the rule uses up to six, those with the most padding. With padding,
-    replacing all words but the first changes the prediction less than 2% as much as it does without padding. A
-    mean over all positions still depends on the words, so it is not reported; neither is a model that has learned
-    to carry the words across the padding.
+    At least four rows must have padding; up to six are used, those with the most. With padding, replacing all
+    words but the first changes the prediction less than a fiftieth as much as without it, and the predictions for
+    rows with at least half of the longest padding differ as little from each other. A mean over all positions
+    still depends on the words, so it is not reported; neither is a model that has learned to carry the words
+    across the padding: its predictions differ from row to row, even if they are too certain to change with a few
+    other words.
 
     ## Known problems
     The model must give one prediction per row. Padding at the start is not checked: the words come last, so they
@@ -79,6 +86,7 @@ class PaddingAttended(Rule):
             "longest": padding.longest,
             "with_padding": padding.with_padding,
             "without": padding.without,
+            "spread": padding.spread,
             "fails": padding.fails,
             "hides_words": padding.hides_words,
         }
@@ -100,18 +108,27 @@ class PaddingAttended(Rule):
                 evidence=evidence,
                 severity="error",
             )
-        if padding.fails or padding.without <= SEEN or padding.with_padding >= LEFT * padding.without:
+        left = max(padding.with_padding, padding.spread)
+        if padding.fails or padding.without <= SEEN or left >= LEFT * padding.without:
             return None
+        moved = padding.removed is not None and padding.removed.moved
+        without = "with the padding at the other end" if moved else "without padding"
         return self.found(
             f"In {padding.rows} rows of {shown} with up to {padding.longest} positions of padding, replacing the "
-            f"words changes the prediction by {padding.with_padding:.2g}. Without the padding, the same "
-            f"replacement changes the prediction by {padding.without:.2g}. The model reads the padding, and the "
-            "words hardly matter.",
-            fix=(
-                "take the output at the last word of each row: outputs[range(len(x)), lengths - 1]",
-                "pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False) before the recurrent "
-                "layer",
-                MASK,
-            ),
+            f"words changes the prediction by {padding.with_padding:.2g}; in the same rows {without}, it changes "
+            f"the prediction by {padding.without:.2g}. {changed_predictions(padding.removed)}The model reads the "
+            "padding, and the words hardly matter.",
+            fix={
+                "torch": (
+                    "take the output at the last word of each row: outputs[range(len(x)), lengths - 1]",
+                    "pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False) before the "
+                    "recurrent layer",
+                    MASK,
+                ),
+                "keras": (
+                    *(["keras.layers.Embedding(..., mask_zero=True)"] if padding.blank == ZERO else []),
+                    'keras.utils.pad_sequences(..., padding="pre"): the words come last',
+                ),
+            },
             evidence=evidence,
         )

@@ -17,9 +17,10 @@ from diagnostics.collectors.shared.dependence.examples import (
 from diagnostics.collectors.shared.dependence.future import compare_future
 from diagnostics.collectors.shared.dependence.inputs import compare_inputs
 from diagnostics.collectors.shared.dependence.linearity import find_linear
+from diagnostics.collectors.shared.dependence.padding import compare_padding, padded_input
 from diagnostics.collectors.shared.dependence.statistics import compare_statistics
 from diagnostics.collectors.shared.dependence.subject import Unclear, by_part
-from diagnostics.facts.dependence import DependenceFacts, FutureFacts
+from diagnostics.facts.dependence import DependenceFacts, FutureFacts, PaddingFacts
 
 from .subject import KerasSubject
 
@@ -34,13 +35,16 @@ def measure(subject: KerasSubject) -> DependenceFacts:
             why_not |= dict.fromkeys(("inputs", "linear"), why_not["examples"])
         else:
             facts = by_part(why_not, "examples", compare_examples, subject, axis) or facts
+        # Early: a recurrent layer over padding takes long, and the parts below may use up the time.
+        padding = by_part(why_not, "padding", _compare_padding, subject)
+        if axis is not None:
             inputs = by_part(why_not, "inputs", _compare_inputs, subject, axis)
             linear = by_part(why_not, "linear", find_linear, subject, axis)
             facts = replace(facts, inputs=inputs or {}, linear=linear)
         future = by_part(why_not, "future", _compare_future, subject)
         dropped = by_part({}, "dropout", dropped_answers, subject)
         statistics = by_part(why_not, "statistics", compare_statistics, subject)
-    return replace(facts, future=future, dropped=dropped, statistics=statistics, why_not=why_not)
+    return replace(facts, future=future, padding=padding, dropped=dropped, statistics=statistics, why_not=why_not)
 
 
 def _compare_inputs(subject: KerasSubject, axis: Axis) -> dict[str, float]:
@@ -51,6 +55,12 @@ def _compare_inputs(subject: KerasSubject, axis: Axis) -> dict[str, float]:
     if subject.adds_losses or not plain or subject.model.loss is None:
         raise Unclear("the model computes its own loss, which may use inputs that the predictions do not")
     return changes
+
+
+def _compare_padding(subject: KerasSubject) -> PaddingFacts:
+    """Compare padded rows with and without their padding."""
+    padded = padded_input(subject.inputs)
+    return compare_padding(lambda given: subject.ask(given).main, subject.inputs, padded, subject.target)
 
 
 def _compare_future(subject: KerasSubject) -> FutureFacts:

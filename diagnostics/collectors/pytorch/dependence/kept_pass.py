@@ -18,8 +18,10 @@ from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstPas
 from diagnostics.collectors.pytorch.local_tensors import is_sharded
 from diagnostics.collectors.pytorch.model import check_runnable, uncompiled
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass, named_tensors, tensors
-from diagnostics.collectors.shared.arrays import LABEL_NAMES
+from diagnostics.collectors.shared.arrays import LABEL_NAMES, to_array
+from diagnostics.collectors.shared.dependence.padding import masked_input, separates
 from diagnostics.collectors.shared.pipeline import StageFailed
+from diagnostics.facts.array import Array
 
 from .subject import Subject
 
@@ -38,6 +40,7 @@ class KeptPass:
         batch_first: whether the loader's rows are known to lie along the first axis of the inputs.
         shuffled: whether the loader is known to give rows in random order; None if not known.
         predicts_tokens: whether the whole loss is one cross entropy.
+        unused_mask: a padding mask of the batch that the model was not given, with its name; None without one.
     """
 
     inputs: tuple[tuple[Any, ...], dict[str, Any]]
@@ -46,6 +49,7 @@ class KeptPass:
     batch_first: bool
     shuffled: bool | None
     predicts_tokens: bool
+    unused_mask: tuple[str, Array] | None = None
 
 
 def keep_pass(seen: FirstPass) -> KeptPass | None:
@@ -64,7 +68,34 @@ def keep_pass(seen: FirstPass) -> KeptPass | None:
         batch_first=_is_batch_first(seen),
         shuffled=is_shuffled(loader) if type(loader) is DataLoader else None,
         predicts_tokens=call is not None and call.indexed and seen.exact,
+        unused_mask=unused_mask(seen.batch, seen.called_with.inputs),
     )
+
+
+def unused_mask(batch: Any, given: Mapping[str, Tensor]) -> tuple[str, Array] | None:
+    """Return the padding mask of a batch, with its name, if the model was given nothing like it.
+
+    Args:
+        batch: what the loader returned; None if not known.
+        given: the tensors that the model was called with, by name.
+    """
+    tokens = {tuple(t.shape) for t in given.values() if _is_matrix(t) and not t.is_floating_point()}
+    masks = [(name, t) for name, t in named_tensors(batch) if _is_matrix(t) and tuple(t.shape) in tokens]
+    if not masks:
+        return None
+    inputs = {name: array for name, tensor in given.items() if (array := to_array(tensor)) is not None}
+    for path, tensor in masks:
+        mask = to_array(tensor)
+        padded = None if mask is None else masked_input(inputs, mask)
+        if mask is not None and padded is not None:
+            others = [array for name, array in inputs.items() if name != padded.name]
+            passed = any(separates(array, padded.words) for array in others)
+            return None if passed else (path, mask)
+    return None
+
+
+def _is_matrix(tensor: Tensor) -> bool:
+    return tensor.layout is torch.strided and not tensor.is_nested and tensor.ndim == 2
 
 
 def can_be_kept(there: Sequence[Tensor]) -> bool:
@@ -167,6 +198,7 @@ def subject_of(model: nn.Module, kept: KeptPass, deadline: float) -> Subject:
         batch_first=kept.batch_first,
         shuffled=kept.shuffled,
         predicts_tokens=kept.predicts_tokens,
+        unused_mask=kept.unused_mask,
         deadline=deadline,
     )
 

@@ -12,12 +12,12 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from diagnostics.collectors.shared.dependence.future import by_position_or_none
+from diagnostics.collectors.shared.dependence.padding import most_frequent
 from diagnostics.collectors.shared.dependence.subject import Inputs, Unclear
 from diagnostics.facts.array import Array
 from diagnostics.facts.dependence import OrderFacts
 
 from .operations import SOFTMAXES
-from .padding import most_frequent
 from .subject import Subject
 
 MAX_ROWS = 8  # examples that are run

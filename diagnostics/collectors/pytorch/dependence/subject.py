@@ -48,6 +48,7 @@ class Subject(shared.Subject):
         batch_first: see `shared.Subject`.
         shuffled: whether the examples are known to come in random order; None if not known.
         predicts_tokens: see `shared.Subject`.
+        unused_mask: a padding mask of the batch that the model was not given, with its name; None without one.
         deadline: of `time.monotonic`, after which `ask` raises.
     """
 
@@ -62,6 +63,7 @@ class Subject(shared.Subject):
         batch_first: bool = False,
         shuffled: bool | None = None,
         predicts_tokens: bool = False,
+        unused_mask: tuple[str, Array] | None = None,
         deadline: float = float("inf"),
     ) -> None:
         self.model, self.shuffled, self._call, self._deadline = model, shuffled, call, deadline
@@ -71,6 +73,7 @@ class Subject(shared.Subject):
         self._fixed = {name: tensor for name, tensor in inputs.items() if name not in self._like}
         self.target = None if target is None else _array(target)
         self.tested, self.ignore_index, self.batch_first = tested, ignore_index, batch_first
+        self.unused_mask = unused_mask
         self.predicts_tokens = predicts_tokens and target is not None and not target.is_floating_point()
         # Generators of random numbers that the model draws from, beside the global ones.
         self._generators = [own.generator for own in generators_within(*model.modules())]

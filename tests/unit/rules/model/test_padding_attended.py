@@ -1,7 +1,7 @@
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.dependence import DependenceFacts, PaddingFacts
+from diagnostics.facts.dependence import DependenceFacts, PaddingFacts, RemovedPadding
 from diagnostics.rules.model.padding_attended import PaddingAttended
 
 RULE = PaddingAttended()
@@ -26,6 +26,30 @@ def test_fires_on_a_mask_that_leaves_out_the_words():
     padding = PaddingFacts("tokens", 32, 12, 0.0, 0.0, hides_words=True)
     finding = RULE.from_answers(DependenceFacts(padding=padding, trained=True))
     assert finding.severity == "error"
+
+
+def measured(spread=0.0, *, blank=0, moved=False):
+    removed = RemovedPadding(16, 5, by_class=True, change=0.4, spread=spread, noise=0.0, moved=moved)
+    padding = PaddingFacts("0", 6, 108, 0.001, 0.8, spread=spread, blank=blank, removed=removed)
+    return RULE.from_answers(DependenceFacts(padding=padding, trained=True))
+
+
+def test_counts_the_classes_that_change():
+    finding = measured()
+    assert "5 of 16 padded rows get another class" in finding.message
+    assert finding.for_library("keras").fix == "keras.layers.Embedding(..., mask_zero=True)"
+
+
+def test_counts_them_with_the_padding_at_the_other_end():
+    assert "With the padding at the other end, 5 of 16" in measured(moved=True).message
+
+
+def test_offers_no_mask_of_zeros_for_padding_with_another_token():
+    assert "mask_zero" not in measured(blank=99).for_library("keras").fix
+
+
+def test_silent_where_rows_are_told_apart_across_their_padding():
+    assert measured(spread=0.3) is None
 
 
 @pytest.mark.parametrize(("with_padding", "without"), [(0.8, 0.8), (0.04, 0.8), (0.0, 0.0)])

@@ -1,0 +1,33 @@
+"""Keras: reviews of a dozen words, padded behind to 120; the LSTM ends on a zero, and nothing is masked.
+
+After https://github.com/keras-team/keras/issues/20898
+"""
+
+# names: padding-attended, attention-mask-missing
+import keras
+import numpy as np
+from keras import layers
+
+keras.utils.set_random_seed(3)
+VOCABULARY, LENGTH = 400, 120
+GOOD, BAD = np.arange(1, 21), np.arange(21, 41)
+
+
+def review():
+    liked = np.random.rand() < 0.5
+    words = np.random.randint(41, VOCABULARY, np.random.randint(6, 16))
+    places = np.random.choice(len(words), 2, replace=False)
+    words[places] = np.random.choice(GOOD if liked else BAD, 2)
+    return words.tolist(), int(liked)
+
+
+texts, labels = zip(*(review() for _ in range(900)))
+x = keras.utils.pad_sequences(texts, maxlen=LENGTH, padding="post", truncating="post")
+y = np.array(labels)
+inputs = keras.Input(shape=(LENGTH,), dtype="int32")
+hidden = layers.Embedding(VOCABULARY, 16)(inputs)
+hidden = layers.LSTM(16)(hidden)
+outputs = layers.Dense(1, activation="sigmoid")(hidden)
+model = keras.Model(inputs, outputs)
+model.compile(optimizer=keras.optimizers.Adam(5e-3), loss="binary_crossentropy", metrics=["accuracy"])
+model.fit(x[:720], y[:720], validation_data=(x[720:], y[720:]), batch_size=32, epochs=6, verbose=2)
