@@ -127,6 +127,30 @@ class RemovedPadding:
 
 
 @frozen
+class ShiftedPositions:
+    """Predictions of an evaluation for rows that are padded in front, beside those without the padding.
+
+    The padding is masked: other tokens in its place change nothing. Training had no padding in front.
+
+    Attributes:
+        input: the name of the tokens.
+        rows: that were compared.
+        changed: of these, with another class, or with another value if the predictions are not of classes.
+        longest: positions of padding at most.
+        reader: the module that takes ``position_ids`` and is given none, ``GPT2Model``; None if there is none.
+        with_positions: how many predictions change if each row's positions are counted from its first word; None
+            without a reader.
+    """
+
+    input: str
+    rows: int
+    changed: int
+    longest: int
+    reader: str | None = None
+    with_positions: int | None = None
+
+
+@frozen
 class PaddingFacts:
     """What padding does to the predictions, and to the effect of the words on them.
 
@@ -350,6 +374,7 @@ class DependenceFacts:
             not known.
         last_step_of: the same of the last step.
         statistics: of a classifier with batch norm; None otherwise.
+        shifted: of a batch without gradients that is padded in front, if training was not; None otherwise.
     """
 
     described: ClassVar[str] = "what the predictions depend on"
@@ -380,3 +405,4 @@ class DependenceFacts:
     first_step_of: int | None = None
     last_step_of: int | None = None
     statistics: StatisticsFacts | None = None
+    shifted: ShiftedPositions | None = None

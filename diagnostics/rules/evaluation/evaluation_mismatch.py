@@ -11,6 +11,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
 from diagnostics.facts.data import TokenSides
+from diagnostics.facts.dependence import DependenceFacts, ShiftedPositions
 from diagnostics.facts.inputs import InputFacts, InputSample, TargetSides
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.shared.input_shift import (
@@ -48,6 +49,7 @@ AGREE = 2.0  # times the scale: within it, evaluation batches agree with each ot
 CONFORM = 0.9  # of them
 UNSEEN = 0.3  # of the tokens held out: in other texts of the same kind, a few percent are new
 BY_CHANCE = 0.1  # of that share, at most, in a random split: rare tokens may be on one side alone
+SHIFTED, MIN_SHIFTED = 0.25, 3  # of the padded rows; a row near the border between classes may cross it by little
 SHOWN = 8  # channels whose new places are named
 
 ORDER: Final = (
@@ -58,6 +60,15 @@ ORDER: Final = (
 TARGETS: Final = (
     "transform both sets of targets with the scaler fitted on the training targets: scaler.transform(y_val)",
     "compare in the original unit: loss(prediction * std + mean, y_val)",
+)
+PAD_BEHIND: Final = (
+    "pad at the end, as in training, and take the prediction at the last real token of each row",
+    "pass the model positions that are counted from the first real token",
+)
+COUNTED: Final = (
+    "model(input_ids=ids, attention_mask=mask, position_ids=(mask.cumsum(-1) - 1).clamp(min=0))",
+    "pad at the end, as in training: take logits[range(len(ids)), mask.sum(1) - 1]",
+    "call model.generate(...), which counts the positions itself",
 )
 SHUFFLE: Final = {
     "torch": "split at random: random_split(dataset, [0.8, 0.2], generator=torch.Generator().manual_seed(0))",
@@ -80,7 +91,7 @@ class _Mismatch:
 
 
 class EvaluationMismatch(Rule):
-    """Evaluation data has a different scale or channel order from training data.
+    """Evaluation data differs from training data: another scale, channel order, tokens or positions.
 
     ## What it does
     Compares evaluation inputs with training inputs, channel by channel: means and scales, whether only one side is
@@ -90,11 +101,19 @@ class EvaluationMismatch(Rule):
     `diagnose run`, it also reads the script for a scikit-learn scaler or encoder that is fitted to both the
     training and the evaluation data.
 
+    For token ids and other ids, it counts the evaluation tokens that never occur in the training rows, and
+    compares their share with that of 20 random splits of the same rows. After the run of a PyTorch loop, it
+    compares predictions for texts that the script evaluated with padding in front, with and without that padding.
+
     ## Why it is bad
     The model is evaluated on numbers that it has never seen. To a model trained on images from 0 to 1, images from
     0 to 255 seem to have 255 times the contrast. The training loss falls, the evaluation stays at chance, and the
     model seems to overfit. If only the training targets were standardised, the evaluation loss is in a different
     unit, and is useless for choosing an epoch or for early stopping.
+
+    `validation_split` takes the last rows before any shuffling. If the rows are ordered by source or by user, the
+    embeddings of the held-out tokens were never trained. If a decoder with absolute positions is evaluated with
+    padding in front, it counts positions from the first pad, and every word is at another place than in training.
 
     ## Example
     ```python
@@ -131,13 +150,21 @@ class EvaluationMismatch(Rule):
     The scales of targets must differ by a factor of 5, or of 3 if only one side is standardised, while the inputs
     look alike. If the inputs are unknown or the rows are a series, the factor is 20.
 
+    Of at least 100 tokens in 32 evaluation rows, 30% must never occur in at least 64 training rows, and at most a
+    tenth of that share in each random split. This is a note unless the evaluation rows are known to follow the
+    training rows in the same data (`validation_split`, slices of one array, a `Subset` of a range). Padding in
+    front counts if at least 3 and a quarter of the predictions change without it, the tokens in its place do not
+    matter, and the training batch has none. If a module takes `position_ids`, at most half of these predictions
+    may change once positions are counted from the first token.
+
     We chose these thresholds.
 
     ## Known problems
     Evaluation rows from another domain are also reported if they differ this much. Time series drift, so if each
     row resembles the previous one, a difference is reported only if the range or the byte levels differ, or if the
     scales differ by a factor of 20. Small differences, such as slightly different normalisation constants, go
-    unnoticed. So do swapped channels with the same distribution, passes before the first step, and passes with
+    unnoticed. A split in time whose tokens are mostly new is reported as well, and numeric features that drift are
+    not compared. So do swapped channels with the same distribution, passes before the first step, and passes with
     gradients.
 
     ## Sources
@@ -235,6 +262,48 @@ class EvaluationMismatch(Rule):
                 "unseen_tokens": len(unseen.ids),
                 "held_out": sides.held_out_size,
                 "cause": "tokens",
+            },
+        )
+
+    @check
+    def from_positions(self, dependence: DependenceFacts) -> Finding | None:
+        """Compare the predictions of an evaluation with and without the padding in front of its rows."""
+        shifted = dependence.shifted
+        if shifted is None:
+            raise NotApplicable(
+                dependence.why_not.get("positions", "needs an evaluation of texts that are padded in front")
+            )
+        if shifted.changed < max(MIN_SHIFTED, SHIFTED * shifted.rows):
+            return None
+        if shifted.with_positions is not None and shifted.with_positions > shifted.changed / 2:
+            return None
+        return self._shifted(shifted)
+
+    def _shifted(self, shifted: ShiftedPositions) -> Finding:
+        if shifted.with_positions is None:
+            proof, fix = "", PAD_BEHIND
+        else:
+            left = shifted.with_positions or "none"
+            proof = (
+                f"With position_ids counted from the first token of each row, {left} of them "
+                f"{'changes' if shifted.with_positions == 1 else 'change'}: {shifted.reader} gets no position_ids and "
+                "counts positions from the first pad. "
+            )
+            fix = COUNTED
+        return self.found(
+            f"The evaluation pads in front, which shifts the tokens to other positions than in training: "
+            f"{shifted.changed} of {shifted.rows} predictions change when the padding (up to {shifted.longest} "
+            f"positions) is removed, although the mask hides it. {proof}So the prediction for a row depends on the "
+            "length of the others in its batch.",
+            fix=fix,
+            evidence={
+                "input": shifted.input,
+                "rows": shifted.rows,
+                "changed": shifted.changed,
+                "longest": shifted.longest,
+                "with_positions": shifted.with_positions,
+                "reader": shifted.reader,
+                "cause": "positions",
             },
         )
 

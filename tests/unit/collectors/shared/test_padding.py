@@ -158,7 +158,7 @@ def test_predictions_that_only_padding_keeps_finite_are_counted():
 
 
 def test_unclear_without_one_prediction_for_each_row():
-    with pytest.raises(Unclear, match="no single prediction"):
+    with pytest.raises(Unclear, match="a single prediction"):
         compared(lambda given: VECTORS[given["ids"]])
     with pytest.raises(Unclear, match="not finite"):
         compared(lambda given: mean_of_all(given) * np.nan)
