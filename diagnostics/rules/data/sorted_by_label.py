@@ -216,9 +216,9 @@ class SortedByLabel(Rule):
             return None
         shown = listed(theirs[never][np.argsort(-counts[never], kind="stable")], "or", most=SHOWN)
         return self.found(
-            f"{rows:,} of the {len(held):,} rows that validation_split holds out have label {shown}, which none of "
-            f"the {len(kept):,} rows left to train on has. It holds out the last rows before any shuffling, and "
-            "the labels are in order, at least in part.",
+            f"{rows:,} of the {len(held):,} rows that validation_split holds out have label {shown}, but none of "
+            f"the {len(kept):,} rows left to train on has it. validation_split holds out the last rows before any "
+            "shuffling, and the labels are in order, at least in part.",
             fix=HOLD_OUT,
             evidence={
                 "held_out": len(held),

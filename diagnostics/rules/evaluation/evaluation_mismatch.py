@@ -241,7 +241,8 @@ class EvaluationMismatch(Rule):
         return self._unseen(unseen, sides)
 
     def _unseen(self, unseen: UnseenTokens, sides: TokenSides) -> Finding:
-        of = "the" if unseen.input.isdigit() else f"the {unseen.input}"
+        ids = "token ids" if unseen.input.isdigit() else f"ids of the input {unseen.input!r}"
+        by_chance = f"at most {unseen.by_chance:.1%}" if unseen.by_chance >= 0.0005 else "almost none"
         why = (
             f"The evaluation rows are simply the last {sides.held_out_size:,} of "
             f"{sides.training_size + sides.held_out_size:,}, and the rows are in order, so the model is evaluated "
@@ -250,9 +251,9 @@ class EvaluationMismatch(Rule):
             else "If both should be the same kind of data, the rows were not split at random."
         )
         return self.found(
-            f"{unseen.share:.0%} of {of} tokens in the evaluation rows ({unseen.count:,} of {unseen.tokens:,} "
-            f"compared; ids {listed(unseen.ids, most=SHOWN)}) never occur in the training rows. If the same rows "
-            f"were split at random, at most {unseen.by_chance:.1%} would not. {why}",
+            f"{unseen.share:.0%} of the {ids} in the evaluation rows ({unseen.count:,} of {unseen.tokens:,} "
+            f"compared: {listed(unseen.ids, most=SHOWN)}) never occur in the training rows. If the same rows were "
+            f"split at random, {by_chance} would be missing. {why}",
             fix=SHUFFLE,
             severity=None if sides.are_cut else "note",
             evidence={
@@ -285,16 +286,15 @@ class EvaluationMismatch(Rule):
         else:
             left = shifted.with_positions or "none"
             proof = (
-                f"With position_ids counted from the first token of each row, {left} of them "
-                f"{'changes' if shifted.with_positions == 1 else 'change'}: {shifted.reader} gets no position_ids and "
-                "counts positions from the first pad. "
+                f"With position_ids counted from the first token of each row, {left} of them would change: "
+                f"{shifted.reader} gets no position_ids and counts positions from the first pad. "
             )
             fix = COUNTED
         return self.found(
-            f"The evaluation pads in front, which shifts the tokens to other positions than in training: "
+            "The evaluation pads in front, which shifts the tokens to other positions than in training: "
             f"{shifted.changed} of {shifted.rows} predictions change when the padding (up to {shifted.longest} "
-            f"positions) is removed, although the mask hides it. {proof}So the prediction for a row depends on the "
-            "length of the others in its batch.",
+            f"positions) is removed, although the mask hides the pad tokens. {proof}So the prediction for a row "
+            "depends on the length of the others in its batch.",
             fix=fix,
             evidence={
                 "input": shifted.input,

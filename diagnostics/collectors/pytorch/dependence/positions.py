@@ -61,7 +61,9 @@ class EvaluatedTexts:
             self._latest.append(_copied((call.arguments, call.options)))
 
 
-def compare_positions(model: nn.Module, evaluated: KeptPass, trained: KeptPass, deadline: float) -> ShiftedPositions:
+def compare_positions(
+    model: nn.Module, evaluated: KeptPass, trained: KeptPass, deadline: float
+) -> ShiftedPositions:
     """Compare predictions for padded rows with those for the same rows without their padding.
 
     Args:
@@ -80,15 +82,17 @@ def compare_positions(model: nn.Module, evaluated: KeptPass, trained: KeptPass, 
     padded = _padded_in_front(subject.inputs)
     if padded is None:
         raise Unclear("the evaluation is not padded in front")
-    reads = _Reading(subject, padded)
-    if reads.padding():
+    copied = _Reading(subject, padded)
+    if copied.reads_padding():
         raise Unclear("the model reads the padding")
-    found = reads.compared()
+    found = copied.compared()
+    if found.changed and not copied.changes_at_end():
+        raise Unclear("the amount of padding changes the predictions, not its place")
     reader = _reader_of_positions(subject.model)
     counted = None
     if found.changed and reader is not None:
         with _with_positions(reader[1]):
-            counted = reads.compared().changed
+            counted = copied.compared().changed
     return ShiftedPositions(
         input=padded.name,
         rows=found.rows,
@@ -106,13 +110,25 @@ class _Reading:
         self._subject, self._padded = subject, padded
         self._answers = self._call(subject.inputs)
 
-    def padding(self) -> bool:
+    def reads_padding(self) -> bool:
         """Whether other tokens in the place of the padding change a prediction."""
         name, words = self._padded.name, self._padded.words
         tokens = self._subject.inputs[name]
         others = np.where(words, tokens, tokens[:, -1:])
-        changed = self._call({**self._subject.inputs, name: others})
-        return bool(np.abs(changed - self._answers).max() > REL_TOLERANCE * np.abs(self._answers).max())
+        return self._differs(self._call({**self._subject.inputs, name: others}))
+
+    def changes_at_end(self) -> bool:
+        """Whether predictions change if the padding is moved to the end of the rows."""
+        words = self._padded.words
+        order = np.argsort(~words, axis=1, kind="stable")
+        moved = {
+            name: np.take_along_axis(array, order, 1) if array.shape == words.shape else array
+            for name, array in self._subject.inputs.items()
+        }
+        main = self._subject.ask(moved).main
+        if main.ndim == 3 and main.shape[1] == words.shape[1]:
+            main = main[np.arange(len(words)), self._padded.lengths - 1]
+        return main.shape == self._answers.shape and self._differs(main)
 
     def compared(self) -> Any:
         """Compare the predictions with padding with those without.
@@ -125,6 +141,9 @@ class _Reading:
         if removed is None or removed.moved:
             raise Unclear("needs the predictions for rows of several lengths")
         return removed
+
+    def _differs(self, answers: Array) -> bool:
+        return bool(np.abs(answers - self._answers).max() > REL_TOLERANCE * np.abs(self._answers).max())
 
     def _call(self, given: Inputs) -> Array:
         """Return one prediction for each row: of several, that for its last token."""

@@ -1,4 +1,4 @@
-"""A GPT-2 answers with the second note of a melody; for the test, melodies are padded in front, as for generate."""
+"""A GPT-2 answers with the second note of a melody; for the test, they are padded in front, as for generate."""
 
 # names: evaluation-mismatch
 import torch

@@ -12,7 +12,8 @@ model.generation_config.pad_token_id = PAD
 
 
 def melodies(rows):
-    return [torch.cat([torch.randint(2, 2 + NOTES, (n,)), torch.tensor([ASK])]) for n in torch.randint(3, 13, (rows,))]
+    lengths = torch.randint(3, 13, (rows,)).tolist()
+    return [torch.cat([torch.randint(2, 2 + NOTES, (n,)), torch.tensor([ASK])]) for n in lengths]
 
 
 def batch(rows, in_front):

@@ -15,7 +15,7 @@ DEPARTMENTS = {
     "fleet": "tyre brake engine mirror fuel seatbelt battery",
     "canteen": "soup salad coffee tray fridge oven menu",
 }
-COMMON = "please the is our since monday again broken missing urgent".split()
+COMMON = ["please", "the", "is", "our", "since", "monday", "again", "broken", "missing", "urgent"]
 tickets, urgent = [], []
 for words in DEPARTMENTS.values():
     for _ in range(160):
