@@ -18,9 +18,7 @@ from .split_overlap import column_value, input_columns
 MAX_ROWS, MAX_LENGTH = 2_048, 256  # rows of each side, evenly spread, and tokens of a row
 
 
-def tokens_of_rows(
-    training: Any, evaluation: Any, seconds: float, *, are_cut: bool = False
-) -> TokenSides | None:
+def tokens_of_rows(training: Any, evaluation: Any, seconds: float, *, are_cut: bool = False) -> TokenSides | None:
     """Read rows of both sides by their index; None if they hold no tokens.
 
     Args:

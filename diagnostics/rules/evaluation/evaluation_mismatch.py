@@ -48,6 +48,7 @@ FEATURES_NARROWER = 8
 AGREE = 2.0  # times the scale: within it, evaluation batches agree with each other
 CONFORM = 0.9  # of them
 UNSEEN = 0.3  # of the tokens held out: in other texts of the same kind, a few percent are new
+NEW = 5  # of them, all different: another padding token is one
 BY_CHANCE = 0.1  # of that share, at most, in a random split: rare tokens may be on one side alone
 SHIFTED, MIN_SHIFTED = 0.25, 3  # of the padded rows; a row near the border between classes may cross it by little
 SHOWN = 8  # channels whose new places are named
@@ -150,8 +151,8 @@ class EvaluationMismatch(Rule):
     The scales of targets must differ by a factor of 5, or of 3 if only one side is standardised, while the inputs
     look alike. If the inputs are unknown or the rows are a series, the factor is 20.
 
-    Of at least 100 tokens in 32 evaluation rows, 30% must never occur in at least 64 training rows, and at most a
-    tenth of that share in each random split. This is a note unless the evaluation rows are known to follow the
+    Of at least 100 tokens in 32 evaluation rows, 30% must never occur in at least 64 training rows. These must be
+    5 different ones or more, and at most a tenth of that share in each random split. This is a note unless the evaluation rows are known to follow the
     training rows in the same data (`validation_split`, slices of one array, a `Subset` of a range). Padding in
     front counts if at least 3 and a quarter of the predictions change without it, the tokens in its place do not
     matter, and the training batch has none. If a module takes `position_ids`, at most half of these predictions
@@ -236,7 +237,7 @@ class EvaluationMismatch(Rule):
     def from_tokens(self, sides: TokenSides) -> Finding | None:
         """Compare the tokens held out with those trained on, and with a random split of the same rows."""
         unseen = unseen_tokens(sides)
-        if unseen.share < UNSEEN or unseen.by_chance > BY_CHANCE * unseen.share:
+        if unseen.share < UNSEEN or len(unseen.ids) < NEW or unseen.by_chance > BY_CHANCE * unseen.share:
             return None
         return self._unseen(unseen, sides)
 

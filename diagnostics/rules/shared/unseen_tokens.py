@@ -12,6 +12,7 @@ from diagnostics.facts.data import NO_TOKEN, TokenSides
 
 MIN_TRAINING, MIN_HELD_OUT, MIN_TOKENS = 64, 32, 100  # rows, rows, tokens held out
 SPLITS = 20  # random ones
+PADDED = 0.05  # of the rows, at least, if any are padded
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def unseen_tokens(sides: TokenSides) -> UnseenTokens:
 def _of_input(name: str, training: Array, held: Array) -> UnseenTokens | None:
     if len(training) < MIN_TRAINING or len(held) < MIN_HELD_OUT:
         return None
-    padding = _most_frequent_end(training, held)
+    padding = _padding(training, held)
     # In each row: its tokens without padding. The numbers of tokens of the rows let them be split again.
     rows = [row[(row != NO_TOKEN) & (row != padding)] for side in (training, held) for row in side]
     kinds, flat = np.unique(np.concatenate(rows), return_inverse=True)
@@ -89,10 +90,13 @@ def _unseen(flat: Array, is_held: Array, kinds: int) -> tuple[Array, Array]:
     return np.where(trained == 0, there, 0), there
 
 
-def _most_frequent_end(training: Array, held: Array) -> int:
-    """Return the token that most rows begin or end with, which may be padding; `NO_TOKEN` of single ids."""
+def _padding(training: Array, held: Array) -> int:
+    """Return the token that many rows begin or end with twice, as with padding; `NO_TOKEN` if there is none."""
     if training.shape[1] < 2 or held.shape[1] < 2:
         return NO_TOKEN
-    ends = np.concatenate([side[:, place] for side in (training, held) for place in (0, -1)])
-    kinds, counts = np.unique(ends[ends != NO_TOKEN], return_counts=True)
-    return int(kinds[counts.argmax()]) if len(kinds) else NO_TOKEN
+    ends = np.concatenate([side[:, pair] for side in (training, held) for pair in ([0, 1], [-1, -2])])
+    twice = ends[(ends[:, 0] == ends[:, 1]) & (ends[:, 0] != NO_TOKEN), 0]
+    kinds, counts = np.unique(twice, return_counts=True)
+    if not len(kinds) or counts.max() < PADDED * (len(training) + len(held)):
+        return NO_TOKEN
+    return int(kinds[counts.argmax()])

@@ -32,7 +32,8 @@ class Reader(nn.Module):
         if self.kind != "none":
             hidden = hidden * self.places(position_ids)
         if self.kind == "counts padding":
-            return self.head((self.tokens(ids) * attention_mask[..., None]).mean(1))
+            padding = (1 - attention_mask).sum(1, keepdim=True)
+            return self.head((self.tokens(ids) * attention_mask[..., None]).sum(1)) + padding * torch.arange(6)
         shown = attention_mask[..., None] if self.kind != "reads padding" else 1
         return self.head((hidden * shown).sum(1))
 

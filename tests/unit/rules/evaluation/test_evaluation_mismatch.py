@@ -279,8 +279,12 @@ class TestTokens:
 
     @pytest.mark.parametrize(
         "held",
-        [words(60, 100, seed=1), np.where(words(60, 100) % 5 == 0, 90, words(60, 100))],
-        ids=["the same source", "a few new tokens"],
+        [
+            words(60, 100, seed=1),
+            np.where(words(60, 100) > 75, words(60, 100) + 20, words(60, 100)),
+            np.where(words(60, 100) == 0, 99, words(60, 100)),
+        ],
+        ids=["the same source", "a few new tokens", "padded with another token"],
     )
     def test_silent(self, held):
         assert RULE.from_tokens(token_sides(self.SOURCES, held)) is None
