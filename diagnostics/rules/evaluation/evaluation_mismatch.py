@@ -152,11 +152,14 @@ class EvaluationMismatch(Rule):
     look alike. If the inputs are unknown or the rows are a series, the factor is 20.
 
     Of at least 100 tokens in 32 evaluation rows, 30% must never occur in at least 64 training rows. These must be
-    5 different ones or more, and at most a tenth of that share in each random split. This is a note unless the evaluation rows are known to follow the
-    training rows in the same data (`validation_split`, slices of one array, a `Subset` of a range). Padding in
-    front counts if at least 3 and a quarter of the predictions change without it, the tokens in its place do not
-    matter, and the training batch has none. If a module takes `position_ids`, at most half of these predictions
-    may change once positions are counted from the first token.
+    5 different ones or more, and each random split may have at most a tenth of that share. The finding is a note
+    unless the evaluation rows are known to follow the training rows in the same data: with `validation_split`,
+    slices of one array, or two ranges of a `Subset`.
+
+    Padding in front counts if at least 3 predictions and a quarter of them change without it, if other tokens in
+    its place change nothing, if it has another effect at the end of the rows, and if the training batch has no
+    padding in front. If a module takes `position_ids`, at most half of these predictions may change once
+    positions are counted from the first token.
 
     We chose these thresholds.
 
@@ -164,9 +167,10 @@ class EvaluationMismatch(Rule):
     Evaluation rows from another domain are also reported if they differ this much. Time series drift, so if each
     row resembles the previous one, a difference is reported only if the range or the byte levels differ, or if the
     scales differ by a factor of 20. Small differences, such as slightly different normalisation constants, go
-    unnoticed. A split in time whose tokens are mostly new is reported as well, and numeric features that drift are
-    not compared. So do swapped channels with the same distribution, passes before the first step, and passes with
-    gradients.
+    unnoticed. So do swapped channels with the same distribution, passes before the first step, and passes with
+    gradients. A split in time is reported as well if its tokens are mostly new. Rows that are ordered by numeric
+    features are not reported: a series drifts in the same way. Shifted positions are not found in evaluations by
+    a Trainer.
 
     ## Sources
     The documentation for `torchvision.transforms.Normalize` and `sklearn.preprocessing.StandardScaler`;
@@ -242,7 +246,9 @@ class EvaluationMismatch(Rule):
         return self._unseen(unseen, sides)
 
     def _unseen(self, unseen: UnseenTokens, sides: TokenSides) -> Finding:
-        ids = "token ids" if unseen.input.isdigit() else f"ids of the input {unseen.input!r}"
+        ids = "ids" if sides.inputs[unseen.input][0].shape[1] == 1 else "token ids"
+        if not unseen.input.isdigit():
+            ids += f" of the input {unseen.input!r}"
         by_chance = f"at most {unseen.by_chance:.1%}" if unseen.by_chance >= 0.0005 else "almost none"
         why = (
             f"The evaluation rows are simply the last {sides.held_out_size:,} of "
