@@ -92,9 +92,9 @@ class PaddingAttended(Rule):
         }
         if padding.hides_words:
             return self.found(
-                f"The padding mask passed to attention is True at every word in {padding.rows} rows of {shown} "
-                f"and False at their padding (up to {padding.longest} positions). In PyTorch's attention, True "
-                "means that a position is ignored, so the words are hidden and the padding is read.",
+                f"The padding mask passed to attention is True for every real token in {padding.rows} rows of "
+                f"{shown} and False for their padding (up to {padding.longest} positions). PyTorch's attention "
+                "ignores positions that are True: the tokens are masked out and the padding is attended to.",
                 fix=MASK,
                 evidence=evidence,
                 severity="error",

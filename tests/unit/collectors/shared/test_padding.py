@@ -158,11 +158,11 @@ def test_predictions_that_only_padding_keeps_finite_are_counted():
 
 
 def test_unclear_without_one_prediction_for_each_row():
-    with pytest.raises(Unclear, match="a single prediction"):
+    with pytest.raises(Unclear, match="does not return a single prediction"):
         compared(lambda given: VECTORS[given["ids"]])
     with pytest.raises(Unclear, match="not finite"):
         compared(lambda given: mean_of_all(given) * np.nan)
-    with pytest.raises(Unclear, match="is not the batch axis"):
+    with pytest.raises(Unclear, match="along their first axis"):
         compared(mean_of_all, {"ids": IDS, "table": np.zeros(5)})
 
 
