@@ -353,6 +353,7 @@ DataFact = (
     DatasetFacts
     | DatasetLength
     | SplitFacts
+    | TokenSides
     | WorkerFacts
     | RowOrder
     | RereadFacts

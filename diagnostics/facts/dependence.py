@@ -127,30 +127,6 @@ class RemovedPadding:
 
 
 @frozen
-class ShiftedPositions:
-    """Predictions of an evaluation for rows that are padded in front, beside those without the padding.
-
-    The padding is masked: other tokens in its place change nothing. Training had no padding in front.
-
-    Attributes:
-        input: the name of the tokens.
-        rows: that were compared.
-        changed: of these, with another class, or with another value if the predictions are not of classes.
-        longest: positions of padding at most.
-        reader: the module that takes ``position_ids`` and is given none, ``GPT2Model``; None if there is none.
-        with_positions: how many predictions change if each row's positions are counted from its first word; None
-            without a reader.
-    """
-
-    input: str
-    rows: int
-    changed: int
-    longest: int
-    reader: str | None = None
-    with_positions: int | None = None
-
-
-@frozen
 class PaddingFacts:
     """What padding does to the predictions, and to the effect of the words on them.
 
@@ -187,6 +163,30 @@ class PaddingFacts:
     removed: RemovedPadding | None = None
     mask: str | None = None
     reader: str | None = None
+
+
+@frozen
+class ShiftedPositions:
+    """Predictions of an evaluation for rows that are padded in front, beside those without the padding.
+
+    The padding is masked: other tokens in its place change nothing. Training had no padding in front.
+
+    Attributes:
+        input: the name of the tokens.
+        rows: that were compared.
+        changed: of these, with another class, or with another value if the predictions are not of classes.
+        longest: positions of padding at most.
+        reader: the module that takes ``position_ids`` and is given none, ``GPT2Model``; None if there is none.
+        with_positions: how many predictions change if each row's positions are counted from its first word; None
+            without a reader.
+    """
+
+    input: str
+    rows: int
+    changed: int
+    longest: int
+    reader: str | None = None
+    with_positions: int | None = None
 
 
 @frozen
@@ -368,13 +368,13 @@ class DependenceFacts:
         linear: of a model of several layers that is linear; None if it is not, or not known.
         dropped: the least share of answers that are exactly 0 in training mode, where none is in evaluation mode;
             None if not known, as where some are.
+        shifted: of a batch without gradients that is padded in front, if training was not; None otherwise.
         order: of a model with attention over tokens; None otherwise.
         random_state: of a recurrent layer; None if there is none.
         first_step_of: steps in a sequence of which the first alone changes the answer; None if that is not so, or
             not known.
         last_step_of: the same of the last step.
         statistics: of a classifier with batch norm; None otherwise.
-        shifted: of a batch without gradients that is padded in front, if training was not; None otherwise.
     """
 
     described: ClassVar[str] = "what the predictions depend on"
@@ -400,9 +400,9 @@ class DependenceFacts:
     sameness: SamenessFacts | None = None
     linear: LinearFacts | None = None
     dropped: float | None = None
+    shifted: ShiftedPositions | None = None
     order: OrderFacts | None = None
     random_state: RandomStateFacts | None = None
     first_step_of: int | None = None
     last_step_of: int | None = None
     statistics: StatisticsFacts | None = None
-    shifted: ShiftedPositions | None = None

@@ -148,7 +148,7 @@ def _follows(training: Any, evaluation: Any) -> bool:
         one, other = training.tensors[0], evaluation.tensors[0]
         shared = one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr() and one.ndim == other.ndim
         behind = one.storage_offset() + len(one) * one.stride(0)
-        return shared and one.stride() == other.stride() and other.storage_offset() == behind
+        return bool(shared and one.stride() == other.stride() and other.storage_offset() == behind)
     return False
 
 

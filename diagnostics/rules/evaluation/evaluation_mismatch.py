@@ -62,11 +62,11 @@ TARGETS: Final = (
     "transform both sets of targets with the scaler fitted on the training targets: scaler.transform(y_val)",
     "compare in the original unit: loss(prediction * std + mean, y_val)",
 )
-PAD_BEHIND: Final = (
+PAD_BEHIND: Final[tuple[str, ...]] = (
     "pad at the end, as in training, and take the prediction at the last real token of each row",
     "pass the model positions that are counted from the first real token",
 )
-COUNTED: Final = (
+COUNTED: Final[tuple[str, ...]] = (
     "model(input_ids=ids, attention_mask=mask, position_ids=(mask.cumsum(-1) - 1).clamp(min=0))",
     "pad at the end, as in training: take logits[range(len(ids)), mask.sum(1) - 1]",
     "call model.generate(...), which counts the positions itself",
@@ -288,9 +288,8 @@ class EvaluationMismatch(Rule):
         return self._shifted(shifted)
 
     def _shifted(self, shifted: ShiftedPositions) -> Finding:
-        if shifted.with_positions is None:
-            proof, fix = "", PAD_BEHIND
-        else:
+        proof, fix = "", PAD_BEHIND
+        if shifted.with_positions is not None:
             left = shifted.with_positions or "none"
             proof = (
                 f"With position_ids counted from the first token of each row, {left} of them would change: "
