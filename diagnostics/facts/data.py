@@ -108,6 +108,30 @@ class SplitFacts:
     overlapping: int = 0
 
 
+NO_TOKEN = -1
+"""In `TokenSides`: fills up a row that is shorter than others."""
+
+
+@frozen
+class TokenSides:
+    """Tokens, or other ids, of some of the rows trained on and of some of the rows held out.
+
+    Attributes:
+        inputs: by name, those of training and those held out, integers (rows, length) each.
+        training_size: number of rows trained on.
+        held_out_size: number of rows held out.
+        are_cut: whether the rows held out are known to follow the others in the same data: they are cut off it
+            at one place, and not drawn from it.
+    """
+
+    described: ClassVar[str] = "tokens of the rows trained on and of those held out"
+
+    inputs: Mapping[str, tuple[Array, Array]]
+    training_size: int
+    held_out_size: int
+    are_cut: bool = False
+
+
 @frozen
 class RereadFacts:
     """The same rows made into a batch twice: by an untouched copy of the data pipeline, and by one used before.
@@ -329,6 +353,7 @@ DataFact = (
     DatasetFacts
     | DatasetLength
     | SplitFacts
+    | TokenSides
     | WorkerFacts
     | RowOrder
     | RereadFacts

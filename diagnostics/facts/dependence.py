@@ -204,6 +204,30 @@ class PaddingFacts:
 
 
 @frozen
+class ShiftedPositions:
+    """Predictions of an evaluation for rows that are padded in front, beside those without the padding.
+
+    The padding is masked: other tokens in its place change nothing. Training had no padding in front.
+
+    Attributes:
+        input: the name of the tokens.
+        rows: that were compared.
+        changed: of these, with another class, or with another value if the predictions are not of classes.
+        longest: positions of padding at most.
+        reader: the module that takes ``position_ids`` and is given none, ``GPT2Model``; None if there is none.
+        with_positions: how many predictions change if each row's positions are counted from its first word; None
+            without a reader.
+    """
+
+    input: str
+    rows: int
+    changed: int
+    longest: int
+    reader: str | None = None
+    with_positions: int | None = None
+
+
+@frozen
 class SamenessFacts:
     """Answers that are to be the inputs, beside these; all as shares of how much the inputs differ.
 
@@ -404,6 +428,7 @@ class DependenceFacts:
         linear: of a model of several layers that is linear; None if it is not, or not known.
         dropped: the least share of answers that are exactly 0 in training mode, where none is in evaluation mode;
             None if not known, as where some are.
+        shifted: of a batch without gradients that is padded in front, if training was not; None otherwise.
         order: of a model with attention over tokens; None otherwise.
         random_state: of a recurrent layer; None if there is none.
         first_step_of: steps in a sequence of which the first alone changes the answer; None if that is not so, or
@@ -437,6 +462,7 @@ class DependenceFacts:
     sameness: SamenessFacts | None = None
     linear: LinearFacts | None = None
     dropped: float | None = None
+    shifted: ShiftedPositions | None = None
     order: OrderFacts | None = None
     random_state: RandomStateFacts | None = None
     first_step_of: int | None = None

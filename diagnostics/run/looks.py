@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from diagnostics.collectors.isolation.guard import FaultGuard
     from diagnostics.collectors.keras.examine.kept_training import KeptTraining
     from diagnostics.collectors.pytorch.dependence.kept_pass import KeptPass
+    from diagnostics.collectors.pytorch.dependence.positions import EvaluatedTexts
     from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstStepPipeline
     from diagnostics.collectors.pytorch.discover.training_batches import TrainingBatches
     from diagnostics.collectors.pytorch.examine.experiments import Run
@@ -44,11 +45,14 @@ def of_loop(model: Any, step: FirstStepPipeline, guard: FaultGuard, at_close: co
         at_close: takes what ends the recording of its batches.
     """
     from diagnostics.collectors.pytorch.dependence.kept_pass import is_callable, keep_pass
+    from diagnostics.collectors.pytorch.dependence.positions import EvaluatedTexts
     from diagnostics.collectors.pytorch.examine.kept_start import keep_start
 
     kept = keep_pass(step.seen, model) if is_callable(model) else None
     if kept is None:
         return None
+    texts = EvaluatedTexts(step.model, guard)
+    at_close.callback(texts.close)
     start = keep_start(model, kept, step)
     batches = None if start is None else _batches_of(step, start, guard)
     if batches is not None:
@@ -56,7 +60,7 @@ def of_loop(model: Any, step: FirstStepPipeline, guard: FaultGuard, at_close: co
         at_close.callback(lambda: (end := close()) is not None and end())
 
     def look(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
-        found = _dependence(model, kept, deadline)
+        found = _dependence(model, kept, deadline, texts)
         if isinstance(found, str) or (unlearned := symptom()) is None:
             return found
         if start is None:
@@ -174,11 +178,12 @@ def _unnoticed(model: Any, look: Look) -> Look:
 
 
 def _dependence(
-    model: Any, kept: KeptPass, deadline: float, *, tests_inputs: bool = True
+    model: Any, kept: KeptPass, deadline: float, texts: EvaluatedTexts | None = None, *, tests_inputs: bool = True
 ) -> tuple[Any, ...] | str:
     from diagnostics.collectors.pytorch.dependence.measure import measure_module
 
-    found = measure_module(model, kept, deadline, tests_inputs=tests_inputs)
+    evaluated = () if texts is None else texts.kept()
+    found = measure_module(model, kept, deadline, tests_inputs=tests_inputs, evaluated=evaluated)
     cut = _cut_generations(model, kept)
     return found if isinstance(found, str) and not cut else (found, *cut)
 

@@ -6,13 +6,14 @@ import time
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset
 
 from diagnostics.collectors.isolation import sandbox
 from diagnostics.collectors.isolation.sandbox import can_sandbox
 from diagnostics.collectors.pytorch import loader_rows
 from diagnostics.collectors.pytorch.loader_rows import evaluation_facts, training_rows
 from diagnostics.collectors.shared.pipeline import CannotJudge
+from diagnostics.facts.data import TokenSides
 
 sandboxed = pytest.mark.skipif(not can_sandbox(), reason="needs Linux 6.2 with Landlock, and no GPU in use")
 
@@ -108,3 +109,26 @@ def test_plain_rows_need_no_sandbox(monkeypatch):
     monkeypatch.setattr(sandbox, "_landlock_version", lambda: 0)
     data = TensorDataset(torch.randn(96, 4), torch.arange(96) % 2)
     assert training_rows(DataLoader(data, 16)).rows_read == 96
+
+
+IDS = torch.arange(300).reshape(100, 3)
+ALL = TensorDataset(IDS, torch.zeros(100))
+
+
+@pytest.mark.parametrize(
+    ("training", "evaluation", "are_cut"),
+    [
+        (Subset(ALL, range(80)), Subset(ALL, range(80, 100)), True),
+        (Subset(ALL, list(range(0, 100, 2))), Subset(ALL, list(range(1, 100, 2))), False),
+        (Subset(ALL, range(20, 100)), Subset(ALL, range(20)), False),
+        (TensorDataset(IDS[:80]), TensorDataset(IDS[80:]), True),
+        (TensorDataset(IDS[:80]), TensorDataset(IDS[80:].clone()), False),
+        (TensorDataset(IDS[20:]), TensorDataset(IDS[:20]), False),
+    ],
+    ids=["ranges", "every other row", "the first rows", "slices", "another tensor", "first slice"],
+)
+def test_knows_rows_that_follow_the_training_rows(training, evaluation, are_cut):
+    facts = evaluation_facts(DataLoader(training, 16, shuffle=True), DataLoader(evaluation, 16))
+    sides = next(fact for fact in facts if isinstance(fact, TokenSides))
+    assert sides.are_cut == are_cut
+    assert (sides.training_size, sides.held_out_size) == (len(training), len(evaluation))

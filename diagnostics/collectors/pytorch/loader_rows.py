@@ -23,6 +23,7 @@ from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.shared.dataset_rows import private, sample_rows
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
 from diagnostics.collectors.shared.split_overlap import compared_rows
+from diagnostics.collectors.shared.split_tokens import tokens_of_rows
 from diagnostics.facts.data import DatasetFacts, DatasetLength
 from diagnostics.facts.pipeline import Fact
 
@@ -67,7 +68,9 @@ def evaluation_facts(training: DataLoader[Any], evaluation: DataLoader[Any]) -> 
             compared = tuple(compared_rows(*sides, SECONDS_COMPARING))
             if not compared or compared[0].shared == compared[0].evaluation_rows:
                 return ()
-            return (_rows(training, shuffled), *compared)
+            are_cut = _follows(training.dataset, evaluation.dataset)
+            tokens = tokens_of_rows(*sides, SECONDS_COMPARING, are_cut=are_cut)
+            return (_rows(training, shuffled), *compared, *(() if tokens is None else (tokens,)))
 
     try:
         return _unnoticed(compare, training.dataset, evaluation.dataset)
@@ -133,6 +136,20 @@ def is_plain(dataset: Any) -> bool:
     if type(dataset).__module__ == "datasets.arrow_dataset":
         return bool(dataset.format["type"] != "custom")
     return type(dataset) in (list, tuple, Tensor, np.ndarray, TensorDataset)
+
+
+def _follows(training: Any, evaluation: Any) -> bool:
+    """Whether both are parts of the same data, the second right behind the first; no row is read."""
+    if type(training) is Subset and type(evaluation) is Subset and training.dataset is evaluation.dataset:
+        ours, theirs = (np.asarray(part.indices) for part in (training, evaluation))
+        together = np.concatenate([ours, theirs])
+        return bool(len(ours) and len(theirs) and (np.diff(together) == 1).all())
+    if type(training) is TensorDataset and type(evaluation) is TensorDataset:
+        one, other = training.tensors[0], evaluation.tensors[0]
+        shared = one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr() and one.ndim == other.ndim
+        behind = one.storage_offset() + len(one) * one.stride(0)
+        return bool(shared and one.stride() == other.stride() and other.storage_offset() == behind)
+    return False
 
 
 def _length(dataset: Any) -> int | None:

@@ -79,7 +79,7 @@ def compared_rows(training: Any, evaluation: Any, seconds: float = SECONDS) -> I
 
 
 def _has_fractions(row: Any, columns: Sequence[str]) -> bool:
-    arrays = [to_array(value) for name in columns if not isinstance(value := _value(row, name), str)]
+    arrays = [to_array(value) for name in columns if not isinstance(value := column_value(row, name), str)]
     numbers = [array.reshape(-1) for array in arrays if array is not None and array.dtype.kind == "f"]
     return sum(int((values != np.round(values)).sum()) for values in numbers) >= FRACTIONS
 
@@ -124,7 +124,7 @@ class _Windows:
 
 def _pieces(row: Any, columns: Sequence[str]) -> list[bytes]:
     """Cut the only input of a row along its longest axis; empty if it holds no numbers with fractions."""
-    value = _value(row, columns[0]) if len(columns) == 1 else None
+    value = column_value(row, columns[0]) if len(columns) == 1 else None
     array = None if value is None or isinstance(value, str) else to_array(value)
     if array is None or array.dtype.kind != "f" or array.ndim not in (1, 2) or max(array.shape) < LENGTH:
         return []
@@ -147,7 +147,7 @@ class _InputSpace:
             return
         values: list[Any] = []
         for name in columns:
-            value = _value(row, name)
+            value = column_value(row, name)
             array = None if isinstance(value, str) else to_array(value)
             values += [repr(value)] if array is None else array.reshape(-1).tolist()
         self._values = self._values or [set() for _ in values]
@@ -185,14 +185,14 @@ def row_digest(row: Any, columns: Sequence[str]) -> bytes:
         digest.update(repr(row).encode())
         return digest.digest()
     for name in columns:
-        value = _value(row, name)
+        value = column_value(row, name)
         array = None if isinstance(value, str) else to_array(value)
         digest.update(repr(value).encode() if array is None else array.tobytes())
         digest.update(b"|")
     return digest.digest()
 
 
-def _value(row: Any, name: str) -> Any:
+def column_value(row: Any, name: str) -> Any:
     """Return the value of a row's column, as `input_columns` names it."""
     if isinstance(row, Mapping):
         return row.get(name)

@@ -30,6 +30,7 @@ from diagnostics.collectors.shared.dataset_rows import sample_rows
 from diagnostics.collectors.shared.loss_match import AGREEMENT
 from diagnostics.collectors.shared.pipeline import CannotJudge
 from diagnostics.collectors.shared.split_overlap import compared_rows
+from diagnostics.collectors.shared.split_tokens import tokens_of_rows
 from diagnostics.facts.pipeline import Fact
 
 from .arguments import monitor_facts, trainer_workers
@@ -158,6 +159,8 @@ class TrainerStepPipeline(FirstStepPipeline):
             for split in evaluation.values() if isinstance(evaluation, dict) else (evaluation,):
                 if split is not None and objection_to_rows(split) is None:
                     yield from compared_rows(dataset, split, SECONDS_COMPARING)
+                    if (tokens := tokens_of_rows(dataset, split, SECONDS_COMPARING)) is not None:
+                        yield tokens
 
     def batch(self) -> Iterator[Fact]:
         """See `Pipeline.batch`."""

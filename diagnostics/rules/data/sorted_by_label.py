@@ -20,6 +20,12 @@ SHOWN = 8  # labels, in the message
 LOOKS = 6  # sampled batches of a watched run
 EACH = 20  # consecutive rows with the same label, on average, in sorted data
 HELD_OUT = 8  # validation rows, at least
+NEVER = 0.1  # of the validation rows, whose classes are not trained
+HELD_OUT_ALONE = 1e-6  # probability in random order that a class is in the validation rows alone
+HOLD_OUT = (
+    "shuffle first: order = np.random.permutation(len(x)); x, y = x[order], y[order]",
+    "split by label: sklearn.model_selection.train_test_split(x, y, stratify=y)",
+)
 CHANCE = 1e-3  # probability in random order above which batches of one class are not evidence
 
 
@@ -59,7 +65,9 @@ class SortedByLabel(Rule):
     model must have at least three outputs.
 
     For arrays given to Keras, all labels are read, and runs of equal labels must average at least 20 rows. The
-    rows that `validation_split` holds out are then compared with the others.
+    rows that `validation_split` holds out are then compared with the others. Rows in another order are compared
+    as well: at least 10% of the rows held out must have labels that no other row has, and the probability of this
+    in random order must be below one in a million for one of these labels.
 
     In a watched run, at least 6 batches must be sampled, most of them with a single class but not all with the
     same one, under the same limit of 1 in 1000, and each step must use one batch.
@@ -153,9 +161,9 @@ class SortedByLabel(Rule):
         labels = order.labels
         classes = np.unique(labels)
         runs = 1 + int(np.count_nonzero(labels[1:] != labels[:-1]))
-        if len(classes) < 2 or runs > 2 * len(classes) or len(labels) < EACH * runs:
-            return None
         kept = labels[: len(labels) - order.held_out]
+        if len(classes) < 2 or runs > 2 * len(classes) or len(labels) < EACH * runs:
+            return self._never_trained(labels[len(kept) :], kept)
         if order.held_out >= HELD_OUT:
             return self._held_out(labels[len(kept) :], kept)
         if order.shuffled or order.batch_size < MIN_LABELS:
@@ -187,14 +195,35 @@ class SortedByLabel(Rule):
         return self.found(
             f"The rows are sorted by label, and validation_split holds out the last {len(held):,} of them before "
             f"any shuffling: the held-out rows all have label {shown}. {why}",
-            fix=(
-                "shuffle first: order = np.random.permutation(len(x)); x, y = x[order], y[order]",
-                "split by label: sklearn.model_selection.train_test_split(x, y, stratify=y)",
-            ),
+            fix=HOLD_OUT,
             evidence={
                 "held_out": len(held),
                 "labels_held_out": theirs.tolist()[:100],
                 "never_trained": never.tolist()[:100],
+            },
+        )
+
+    def _never_trained(self, held: Array, kept: Array) -> Finding | None:
+        """Report classes that are in the rows held out alone, more often than any random order would have it."""
+        theirs, counts = np.unique(held, return_counts=True)
+        never = ~np.isin(theirs, kept)
+        rows = int(counts[never].sum())
+        if len(held) < HELD_OUT or rows < NEVER * len(held):
+            return None
+        # Each row of a class is held out with this probability; a class of few rows may be so by chance.
+        share = len(held) / (len(held) + len(kept))
+        if share ** int(counts[never].max()) * len(theirs) >= HELD_OUT_ALONE:
+            return None
+        shown = listed(theirs[never][np.argsort(-counts[never], kind="stable")], "or", most=SHOWN)
+        return self.found(
+            f"{rows:,} of the {len(held):,} rows that validation_split holds out have label {shown}, but none of "
+            f"the {len(kept):,} rows left to train on has it. validation_split holds out the last rows before any "
+            "shuffling, and the labels are in order, at least in part.",
+            fix=HOLD_OUT,
+            evidence={
+                "held_out": len(held),
+                "never_trained": theirs[never].tolist()[:100],
+                "rows_never_trained": rows,
             },
         )
 

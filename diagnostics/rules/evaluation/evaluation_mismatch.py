@@ -10,6 +10,8 @@ import numpy as np
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
+from diagnostics.facts.data import TokenSides
+from diagnostics.facts.dependence import DependenceFacts, ShiftedPositions
 from diagnostics.facts.inputs import CutGenerations, InputFacts, InputSample, TargetSides
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.shared.input_shift import (
@@ -29,6 +31,7 @@ from diagnostics.rules.shared.input_shift import (
     unit_ratio,
     usual_range,
 )
+from diagnostics.rules.shared.unseen_tokens import UnseenTokens, unseen_tokens
 from diagnostics.text.join import listed
 
 TRAINING_ROWS, EVALUATION_ROWS = 32, 16  # least numbers of rows; fewer may differ by chance
@@ -46,6 +49,10 @@ AGREE = 2.0  # times the scale: within it, evaluation batches agree with each ot
 CONFORM = 0.9  # of them
 CUT = 0.25  # of the generated sequences, and of the targets; one long target among many is an exception
 SEQUENCES = 8  # generated; fewer may be a preview
+UNSEEN = 0.3  # of the tokens held out: in other texts of the same kind, a few percent are new
+NEW = 5  # of them, all different: another padding token is one
+BY_CHANCE = 0.1  # of that share, at most, in a random split: rare tokens may be on one side alone
+SHIFTED, MIN_SHIFTED = 0.25, 3  # of the padded rows; a row near the border between classes may cross it by little
 SHOWN = 8  # channels whose new places are named
 
 ORDER: Final = (
@@ -57,6 +64,22 @@ TARGETS: Final = (
     "transform both sets of targets with the scaler fitted on the training targets: scaler.transform(y_val)",
     "compare in the original unit: loss(prediction * std + mean, y_val)",
 )
+PAD_BEHIND: Final[tuple[str, ...]] = (
+    "pad at the end, as in training, and take the prediction at the last real token of each row",
+    "pass the model positions that are counted from the first real token",
+)
+COUNTED: Final[tuple[str, ...]] = (
+    "model(input_ids=ids, attention_mask=mask, position_ids=(mask.cumsum(-1) - 1).clamp(min=0))",
+    "pad at the end, as in training: take logits[range(len(ids)), mask.sum(1) - 1]",
+    "call model.generate(...), which counts the positions itself",
+)
+SHUFFLE: Final = {
+    "torch": "split at random: random_split(dataset, [0.8, 0.2], generator=torch.Generator().manual_seed(0))",
+    "keras": (
+        "shuffle the rows before fit(validation_split=...), which holds out the last rows: "
+        "order = np.random.permutation(len(x)); x, y = x[order], y[order]",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +94,7 @@ class _Mismatch:
 
 
 class EvaluationMismatch(Rule):
-    """Evaluation data has a different scale or channel order from training data.
+    """Evaluation data differs from training data: another scale, channel order, tokens or positions.
 
     ## What it does
     Compares evaluation inputs with training inputs, channel by channel: means and scales, whether only one side is
@@ -82,12 +105,20 @@ class EvaluationMismatch(Rule):
     training and the evaluation data. If `generate` of transformers was called without a length, it counts the
     sequences that end at the default length without an end token, and compares that length with the targets.
 
+    For token ids and other ids, it counts the evaluation tokens that never occur in the training rows, and
+    compares their share with that of 20 random splits of the same rows. After the run of a PyTorch loop, it
+    compares predictions for texts that the script evaluated with padding in front, with and without that padding.
+
     ## Why it is bad
     The model is evaluated on numbers that it has never seen. To a model trained on images from 0 to 1, images from
     0 to 255 seem to have 255 times the contrast. The training loss falls, the evaluation stays at chance, and the
     model seems to overfit. If only the training targets were standardised, the evaluation loss is in a different
     unit, and is useless for choosing an epoch or for early stopping. If `generate` stops before the text is
     complete, a metric compares the beginning of each output with a whole target, and can never report a match.
+
+    `validation_split` takes the last rows before any shuffling. If the rows are ordered by source or by user, the
+    embeddings of the held-out tokens were never trained. If a decoder with absolute positions is evaluated with
+    padding in front, it counts positions from the first pad, and every word is at another place than in training.
 
     ## Example
     ```python
@@ -129,6 +160,16 @@ class EvaluationMismatch(Rule):
     first batch are longer. Nine in ten targets must have an end token. With fewer than 8 sequences, which may be a
     preview, the finding is a note.
 
+    Of at least 100 tokens in 32 evaluation rows, 30% must never occur in at least 64 training rows. These must be
+    5 different ones or more, and each random split may have at most a tenth of that share. The finding is a note
+    unless the evaluation rows are known to follow the training rows in the same data: with `validation_split`,
+    slices of one array, or two ranges of a `Subset`.
+
+    Padding in front counts if at least 3 predictions and a quarter of them change without it, if other tokens in
+    its place change nothing, if it has another effect at the end of the rows, and if the training batch has no
+    padding in front. If a module takes `position_ids`, at most half of these predictions may change once
+    positions are counted from the first token.
+
     We chose these thresholds.
 
     ## Known problems
@@ -136,7 +177,9 @@ class EvaluationMismatch(Rule):
     row resembles the previous one, a difference is reported only if the range or the byte levels differ, or if the
     scales differ by a factor of 20. Small differences, such as slightly different normalisation constants, go
     unnoticed. So do swapped channels with the same distribution, passes before the first step, and passes with
-    gradients.
+    gradients. A split in time is reported as well if its tokens are mostly new. Rows that are ordered by numeric
+    features are not reported: a series drifts in the same way. Shifted positions are not found in evaluations by
+    a Trainer.
 
     ## Sources
     The documentation for `torchvision.transforms.Normalize` and `sklearn.preprocessing.StandardScaler`;
@@ -204,6 +247,82 @@ class EvaluationMismatch(Rule):
         )
 
     @check
+    def from_tokens(self, sides: TokenSides) -> Finding | None:
+        """Compare the tokens held out with those trained on, and with a random split of the same rows."""
+        unseen = unseen_tokens(sides)
+        if unseen.share < UNSEEN or len(unseen.ids) < NEW or unseen.by_chance > BY_CHANCE * unseen.share:
+            return None
+        return self._unseen(unseen, sides)
+
+    def _unseen(self, unseen: UnseenTokens, sides: TokenSides) -> Finding:
+        ids = "ids" if sides.inputs[unseen.input][0].shape[1] == 1 else "token ids"
+        if not unseen.input.isdigit():
+            ids += f" of the input {unseen.input!r}"
+        by_chance = f"at most {unseen.by_chance:.1%}" if unseen.by_chance >= 0.0005 else "almost none"
+        why = (
+            f"The evaluation rows are simply the last {sides.held_out_size:,} of "
+            f"{sides.training_size + sides.held_out_size:,}, and the rows are in order, so the model is evaluated "
+            "on a kind of row that it was never trained on."
+            if sides.are_cut
+            else "If both should be the same kind of data, the rows were not split at random."
+        )
+        return self.found(
+            f"{unseen.share:.0%} of the {ids} in the evaluation rows ({unseen.count:,} of {unseen.tokens:,} "
+            f"compared: {listed(unseen.ids, most=SHOWN)}) never occur in the training rows. If the same rows were "
+            f"split at random, {by_chance} would be missing. {why}",
+            fix=SHUFFLE,
+            severity=None if sides.are_cut else "note",
+            evidence={
+                "input": unseen.input,
+                "unseen_share": round(unseen.share, 4),
+                "share_by_chance": round(unseen.by_chance, 4),
+                "unseen_tokens": len(unseen.ids),
+                "held_out": sides.held_out_size,
+                "cause": "tokens",
+            },
+        )
+
+    @check
+    def from_positions(self, dependence: DependenceFacts) -> Finding | None:
+        """Compare the predictions of an evaluation with and without the padding in front of its rows."""
+        shifted = dependence.shifted
+        if shifted is None:
+            raise NotApplicable(
+                dependence.why_not.get("positions", "needs an evaluation of texts that are padded in front")
+            )
+        if shifted.changed < max(MIN_SHIFTED, SHIFTED * shifted.rows):
+            return None
+        if shifted.with_positions is not None and shifted.with_positions > shifted.changed / 2:
+            return None
+        return self._shifted(shifted)
+
+    def _shifted(self, shifted: ShiftedPositions) -> Finding:
+        proof, fix = "", PAD_BEHIND
+        if shifted.with_positions is not None:
+            left = shifted.with_positions or "none"
+            proof = (
+                f"With position_ids counted from the first token of each row, {left} of them would change: "
+                f"{shifted.reader} gets no position_ids and counts positions from the first pad. "
+            )
+            fix = COUNTED
+        return self.found(
+            "The evaluation pads in front, which shifts the tokens to other positions than in training: "
+            f"{shifted.changed} of {shifted.rows} predictions change when the padding (up to {shifted.longest} "
+            f"positions) is removed, although the mask hides the pad tokens. {proof}So the prediction for a row "
+            "depends on the length of the others in its batch.",
+            fix=fix,
+            evidence={
+                "input": shifted.input,
+                "rows": shifted.rows,
+                "changed": shifted.changed,
+                "longest": shifted.longest,
+                "with_positions": shifted.with_positions,
+                "reader": shifted.reader,
+                "cause": "positions",
+            },
+        )
+
+    @check
     def from_source(self, written: WrittenPatterns) -> Finding | None:
         """Take the first scaler or encoder that is fitted once more on the evaluation rows."""
         refitted = written.of("refitted_scalers")
@@ -239,7 +358,8 @@ class EvaluationMismatch(Rule):
         longest = int(cut.targets.max())
         return self.found(
             f"generate() stops after {cut.limit} new tokens, the default of transformers, because the script "
-            f"sets no length. {cut.cut:,} of the {cut.rows:,} generated texts end there without an end token. "
+            f"sets no length. Of {cut.rows:,} generated texts that were checked, {cut.cut:,} end there without an "
+            "end token. "
             f"{longer} of the {len(cut.targets)} targets in the first batch are longer (up to {longest} tokens): "
             "even a perfect model could not generate them, and a metric compares cut text with whole targets.",
             fix=(

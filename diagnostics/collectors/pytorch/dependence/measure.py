@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from torch import nn
@@ -31,6 +32,7 @@ from .dropout import active_dropout
 from .kept_pass import KeptPass, objection, subject_of
 from .order import compare_order
 from .padding import compare_padding
+from .positions import compare_positions
 from .random_state import random_state
 from .subject import Subject
 from .untrained import compare_untrained
@@ -53,7 +55,12 @@ MOST_SAID = 120  # characters of an error
 
 
 def measure_module(
-    model: nn.Module, kept: KeptPass, deadline: float, *, tests_inputs: bool = True
+    model: nn.Module,
+    kept: KeptPass,
+    deadline: float,
+    *,
+    tests_inputs: bool = True,
+    evaluated: Sequence[KeptPass] = (),
 ) -> DependenceFacts | str:
     """Measure a module that was trained, on a copy; return the reason if that must not be done.
 
@@ -62,6 +69,7 @@ def measure_module(
         kept: a batch of it.
         deadline: of `time.monotonic`.
         tests_inputs: whether an input that no answer depends on could be a mistake of the script's.
+        evaluated: batches without gradients that are padded in front, the latest first.
     """
     if (why := objection(model)) is not None:
         return why
@@ -79,10 +87,15 @@ def measure_module(
     except Exception as error:
         said = typed_message(error).strip().partition("\n")[0][:MOST_SAID]
         return f"a copy of its model raised {said}, given its first batch again"
-    facts = measure(subject)
+    found = measure(subject)
+    why_not, shifted = {**found.why_not}, None
     with own_run(), own_warnings_ignored():
         untrained = by_part({}, "untrained", compare_untrained, subject, new_weights.frozen_in(model))
-    return replace(facts, trained=True, untrained=untrained)
+        for texts in evaluated:
+            shifted = by_part(why_not, "positions", compare_positions, model, texts, kept, deadline)
+            if shifted is not None:
+                break
+    return replace(found, trained=True, untrained=untrained, shifted=shifted, why_not=why_not)
 
 
 def measure(subject: Subject) -> DependenceFacts:

@@ -162,7 +162,7 @@ def test_unclear_without_one_prediction_for_each_row():
         compared(lambda given: VECTORS[given["ids"]])
     with pytest.raises(Unclear, match="not finite"):
         compared(lambda given: mean_of_all(given) * np.nan)
-    with pytest.raises(Unclear, match="along their first axis"):
+    with pytest.raises(Unclear, match="is not the batch axis"):
         compared(mean_of_all, {"ids": IDS, "table": np.zeros(5)})
 
 

@@ -145,6 +145,14 @@ class TestRowsGivenAsArrays:
     def test_fires_on_a_part_of_a_class_that_is_held_out(self):
         assert self.judge(self.SORTED, 80).severity == "warning"
 
+    def test_fires_on_a_class_held_out_among_others(self):
+        mixed = np.random.default_rng(0).integers(0, 3, 800)
+        mixed[720::2] = 3
+        finding = self.judge(mixed, 160)
+        assert (finding.severity, finding.evidence["never_trained"]) == ("warning", [3])
+        mixed[0] = 3
+        assert self.judge(mixed, 160) is None
+
     def test_fires_on_batches_of_one_class(self):
         assert self.judge(np.repeat([1, 0], 400), shuffled=False, batch_size=20).severity == "warning"
 

@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.data import NO_TOKEN, TokenSides
+from diagnostics.facts.dependence import DependenceFacts, ShiftedPositions
 from diagnostics.facts.inputs import CutGenerations, InputFacts, InputSample, TargetSides
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.evaluation.evaluation_mismatch import EvaluationMismatch
@@ -259,3 +261,83 @@ class TestGenerationsThatAreCutOff:
 
     def test_silent_if_the_texts_end_by_themselves(self):
         assert self.judge(cut=10) is None
+
+
+def token_sides(training, held, are_cut=True, name="0"):
+    return TokenSides({name: (np.asarray(training), np.asarray(held))}, len(training), len(held), are_cut)
+
+
+def words(first, rows, seed=0):
+    """Return rows of 8 tokens: 4 of any text, 4 of the 20 that begin with `first`, padding at the end."""
+    rng = np.random.default_rng(seed)
+    common, own = rng.integers(2, 12, (rows, 4)), rng.integers(first, first + 20, (rows, 4))
+    return np.concatenate([common, own, np.zeros((rows, 3), int)], axis=1)
+
+
+class TestTokens:
+    SOURCES = np.concatenate([words(first, 100) for first in (20, 40, 60)])
+
+    def test_fires_on_a_source_that_is_held_out(self):
+        finding = RULE.from_tokens(token_sides(self.SOURCES, words(80, 100)))
+        assert (finding.severity, finding.evidence["cause"]) == ("warning", "tokens")
+        assert finding.evidence["unseen_share"] == 0.5
+        assert finding.evidence["unseen_tokens"] == 20
+
+    def test_fires_on_users_that_are_held_out(self):
+        users = np.repeat(np.arange(150), 20)[:, None]
+        finding = RULE.from_tokens(token_sides(users[:2400], users[2400:], name="user"))
+        assert (finding.evidence["input"], finding.evidence["unseen_share"]) == ("user", 1.0)
+
+    def test_is_a_note_where_the_rows_may_be_another_data_set(self):
+        assert RULE.from_tokens(token_sides(self.SOURCES, words(80, 100), are_cut=False)).severity == "note"
+
+    def test_counts_no_rows_that_end_early(self):
+        short = np.where(self.SOURCES == 0, NO_TOKEN, self.SOURCES)
+        held = np.where(words(80, 100) == 0, NO_TOKEN, words(80, 100))
+        assert RULE.from_tokens(token_sides(short, held)).evidence["unseen_share"] == 0.5
+
+    @pytest.mark.parametrize(
+        "held",
+        [
+            words(60, 100, seed=1),
+            np.where(words(60, 100) > 75, words(60, 100) + 20, words(60, 100)),
+            np.where(words(60, 100) == 0, 99, words(60, 100)),
+        ],
+        ids=["the same source", "a few new tokens", "padded with another token"],
+    )
+    def test_silent(self, held):
+        assert RULE.from_tokens(token_sides(self.SOURCES, held)) is None
+
+    def test_silent_on_ids_that_are_always_new(self):
+        assert RULE.from_tokens(token_sides(np.arange(400)[:, None], np.arange(400, 560)[:, None])) is None
+
+    def test_silent_on_rare_words(self):
+        rare = np.random.default_rng(0).zipf(1.3, (400, 12)) % 100_000
+        assert RULE.from_tokens(token_sides(rare[:300], rare[300:])) is None
+
+    def test_needs_rows(self):
+        with pytest.raises(NotApplicable):
+            RULE.from_tokens(token_sides(self.SOURCES, words(80, 20)))
+
+
+class TestPositions:
+    def judge(self, changed, with_positions=0, reader="GPT2Model"):
+        shifted = ShiftedPositions("0", 16, changed, 5, reader, with_positions)
+        return RULE.from_positions(DependenceFacts(trained=True, shifted=shifted))
+
+    def test_fires_where_counted_positions_change_nothing(self):
+        finding = self.judge(12)
+        assert (finding.severity, finding.evidence["cause"]) == ("warning", "positions")
+
+    def test_fires_on_a_model_that_takes_no_positions(self):
+        assert self.judge(9, None, None).severity == "warning"
+
+    @pytest.mark.parametrize(
+        ("changed", "with_positions"), [(0, None), (3, 0), (12, 9)], ids=["none", "few", "another cause"]
+    )
+    def test_silent(self, changed, with_positions):
+        assert self.judge(changed, with_positions) is None
+
+    def test_needs_such_an_evaluation(self):
+        with pytest.raises(NotApplicable):
+            RULE.from_positions(DependenceFacts(trained=True))
