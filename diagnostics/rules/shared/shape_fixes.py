@@ -240,7 +240,10 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
             return "", fix
         # A message alone: most of these are of a Linear, whose weight PyTorch transposes.
         linear = f"nn.Linear({a[-1]}, {b[-1]}), if this is a Linear layer and its input is correct"
-        return f"If this is a Linear layer, it has in_features={b[0]}.", (linear, fix)
+        seen = f"If this is a Linear layer, it has in_features={b[0]}."
+        if (of_images := _of_larger_images(a[-1], b[0], b[-1])) is not None:
+            return f"{seen} {of_images[0]}", (linear, of_images[1], fix)
+        return seen, (linear, fix)
     if len(a) == len(b) > 1 and a[1:] == b[1:]:
         x, drop = ("tf.shape(x)", "drop_remainder") if symptom.library == "keras" else ("x.shape", "drop_last")
         return "The shapes differ only in the number of rows, that is, in the batch size.", (
@@ -257,6 +260,25 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
     if len(a) == len(b) == 2 and a == b[::-1]:
         return "One is the transpose of the other.", (f"{other}.T", f"{one}.T")
     return "", "make the sizes equal, or make one of them 1 along an axis that should broadcast"
+
+
+FEWEST_CHANNELS = 16  # of the feature maps before a classifier
+
+
+def _of_larger_images(got: int | None, wanted: int | None, outputs: int | None) -> tuple[str, str] | None:
+    """Explain features whose number is a square multiple of the layer's: maps of larger images; None if not."""
+    if got is None or wanted is None or wanted < FEWEST_CHANNELS or got <= wanted or got % wanted:
+        return None
+    side = math.isqrt(got // wanted)
+    if side * side * wanted != got:
+        return None
+    return (
+        f"{got} = {side} x {side} x {wanted}: if the input is a flattened feature map, it is {side} times as high "
+        "and wide as this layer was built for, so the images are larger than planned, or a pooling layer is "
+        "missing.",
+        f"for images: resize them to the size that the network was built for ({side} times smaller), or put "
+        f"nn.AdaptiveAvgPool2d(...) before the flattening, so that {wanted} features remain at any image size",
+    )
 
 
 def _matrix_product(one: str, a: Shape, other: str, b: Shape) -> str:
@@ -466,6 +488,8 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
                 f"load all weights except this one, and retrain this layer for {new[1]} inputs",
             ),
         )
+    if (of_adapter := _of_adapter(symptom)) is not None:
+        return of_adapter
     build = f"build {symptom.model} with the sizes in the checkpoint, then load the weights"
     pairs = [
         [(a, b) for a, b in zip(saved, new, strict=False) if a != b] for saved, new in symptom.weights.values()
@@ -484,6 +508,38 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
             ),
         )
     return "", build
+
+
+_ADAPTER = re.compile(r"\.lora_(?P<half>[AB])(?:\.|$)")
+
+
+def _of_adapter(symptom: WeightsMisfit) -> Repair | None:
+    """Explain LoRA weights by their rank and number of axes; None if other weights differ, too."""
+    halves = {name: found["half"] for name in symptom.weights if (found := _ADAPTER.search(name))}
+    if not halves or len(halves) < len(symptom.weights):
+        return None
+    of_a = {(saved[0], built[0]) for name, (saved, built) in symptom.weights.items() if halves[name] == "A"}
+    seen = "The LoRA adapter was saved with another configuration or PEFT release."
+    if len(of_a) == 1:
+        ((saved_rank, rank),) = of_a
+        if saved_rank != rank:
+            seen = (
+                f"{seen} lora_A has {saved_rank} rows in the file and {rank} in the model: this number is the rank "
+                "r, or a multiple of it."
+            )
+    if axes := {(len(saved), len(built)) for saved, built in symptom.weights.values() if len(saved) != len(built)}:
+        ((saved_axes, built_axes), *_) = axes
+        seen = (
+            f"{seen} A weight has {saved_axes} axes in the file and {built_axes} in the model: old PEFT "
+            "releases stored adapters of merged layers, such as query_key_value, in this way, with several ranks "
+            "in one lora_A."
+        )
+    return seen, (
+        "load it with the configuration in its own folder: PeftModel.from_pretrained(base, adapter_folder); r and "
+        "target_modules are in its adapter_config.json",
+        "install the PEFT release that saved it, and use the same base model",
+        "train the adapter again, if that release is not known",
+    )
 
 
 def _of_image_size(symptom: WeightsMisfit) -> Repair | None:

@@ -184,7 +184,7 @@ def test_a_live_checkpoint_is_told_as_a_pasted_one():
         (
             "conv.0.weight",
             "A model wrapped in DataParallel has 'module.' in front",
-            "model.load_state_dict(state) before",
+            "call model.load_state_dict(state) before",
         ),
         ("module.conv.weight", "DataParallel or DistributedDataParallel adds 'module.'", "state = {key.replace("),
     ],
