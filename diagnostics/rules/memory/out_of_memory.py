@@ -196,10 +196,10 @@ class OutOfMemory(MessageRule):
 
     def _killed_while_loading(self, crash: CrashFacts, symptom: OutOfMemoryCrash) -> Finding:
         return self.found(
-            "The process was killed by signal 9 (SIGKILL) while it was loading the checkpoint: nearly always, this "
-            "means that host memory (not GPU memory) ran out. Each process of a launcher loads its own copy of the "
-            "model into host memory, and may hold a checkpoint shard on top of it. The launcher stops the other "
-            "processes with SIGTERM only because this one ended.",
+            "The process was killed by signal 9 (SIGKILL) while it was loading the checkpoint: nearly always, "
+            "this means that host memory (not GPU memory) ran out. Each process of a launcher loads its own copy "
+            "of the model into host memory, and may hold a checkpoint shard on top of it. The launcher stops the "
+            "other processes with SIGTERM only because this one ended.",
             fix=(
                 "confirm the cause: `dmesg | grep -i kill`",
                 "start fewer processes per machine, or use a machine (or memory limit) with more host memory",

@@ -450,6 +450,8 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
     """Distinguish a head of a different size, which can be replaced, from a different model."""
     if of_size := _of_image_size(symptom):
         return of_size
+    if (of_adapter := _of_adapter(symptom)) is not None:
+        return of_adapter
     owners = {name.rpartition(".")[0] for name in symptom.weights}
     outputs = {saved[:1] for saved, built in symptom.weights.values() if saved[1:] == built[1:]}
     if symptom.pretrained:
@@ -488,8 +490,6 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
                 f"load all weights except this one, and retrain this layer for {new[1]} inputs",
             ),
         )
-    if (of_adapter := _of_adapter(symptom)) is not None:
-        return of_adapter
     build = f"build {symptom.model} with the sizes in the checkpoint, then load the weights"
     pairs = [
         [(a, b) for a, b in zip(saved, new, strict=False) if a != b] for saved, new in symptom.weights.values()
@@ -524,8 +524,8 @@ def _of_adapter(symptom: WeightsMisfit) -> Repair | None:
         ((saved_rank, rank),) = of_a
         if saved_rank != rank:
             seen = (
-                f"{seen} lora_A has {saved_rank} rows in the file and {rank} in the model: this number is the rank "
-                "r, or a multiple of it."
+                f"{seen} lora_A has {saved_rank} rows in the file and {rank} in the model: this number is the "
+                "rank r, or a multiple of it."
             )
     if axes := {(len(saved), len(built)) for saved, built in symptom.weights.values() if len(saved) != len(built)}:
         ((saved_axes, built_axes), *_) = axes
