@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from diagnostics.collectors.tracebacks.topic import package_of
-from diagnostics.collectors.tracebacks.unknown_errors import tables
+from diagnostics.collectors.tracebacks.unknown_errors import compiled, tables
 from diagnostics.facts.crash import FrameFacts
 from diagnostics.facts.crash.known import KnownFailure
 
@@ -49,7 +49,7 @@ def line_cause(crash: Crash) -> KnownFailure | None:
 
 
 def _is_librarys(frame: FrameFacts, function: str) -> bool:
-    return not frame.yours and re.fullmatch(function, frame.function.rpartition(".")[2]) is not None
+    return not frame.yours and compiled(function).fullmatch(frame.function.rpartition(".")[2]) is not None
 
 
 def _held(pattern: str, line: str, first: bool) -> dict[str, str] | None:

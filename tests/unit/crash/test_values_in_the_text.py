@@ -160,8 +160,8 @@ class TestRefused:
         ("ERROR: No matching distribution found for tensorflow-gpu==1.15", "tensorflow-gpu==1.15"),
         ("ERROR: apex-0.1-cp38-cp38-linux_x86_64.whl is not a supported wheel on this platform.", "apex-0.1-cp38"),
         (
-            "ERROR: Cannot install -r requirements.txt (line 3) and torch==2.1.0 because these package versions have "
-            "conflicting dependencies.",
+            "ERROR: Cannot install -r requirements.txt (line 3) and torch==2.1.0 because these package versions "
+            "have conflicting dependencies.",
             "torch==2.1.0",
         ),
     ],
