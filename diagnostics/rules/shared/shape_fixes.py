@@ -240,10 +240,11 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
             return "", fix
         # A message alone: most of these are of a Linear, whose weight PyTorch transposes.
         linear = f"nn.Linear({a[-1]}, {b[-1]}), if this is a Linear layer and its input is correct"
-        seen = f"If this is a Linear layer, it has in_features={b[0]}."
-        if (of_images := _of_larger_images(a[-1], b[0], b[-1])) is not None:
-            return f"{seen} {of_images[0]}", (linear, of_images[1], fix)
-        return seen, (linear, fix)
+        of_images = (
+            "for images: resize them to the size that the network was built for, since the number of flattened "
+            "features grows with it, or put nn.AdaptiveAvgPool2d before the flattening"
+        )
+        return f"If this is a Linear layer, it has in_features={b[0]}.", (linear, of_images, fix)
     if len(a) == len(b) > 1 and a[1:] == b[1:]:
         x, drop = ("tf.shape(x)", "drop_remainder") if symptom.library == "keras" else ("x.shape", "drop_last")
         return "The shapes differ only in the number of rows, that is, in the batch size.", (
@@ -260,25 +261,6 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
     if len(a) == len(b) == 2 and a == b[::-1]:
         return "One is the transpose of the other.", (f"{other}.T", f"{one}.T")
     return "", "make the sizes equal, or make one of them 1 along an axis that should broadcast"
-
-
-FEWEST_CHANNELS = 16  # of the feature maps before a classifier
-
-
-def _of_larger_images(got: int | None, wanted: int | None, outputs: int | None) -> tuple[str, str] | None:
-    """Explain features whose number is a square multiple of the layer's: maps of larger images; None if not."""
-    if got is None or wanted is None or wanted < FEWEST_CHANNELS or got <= wanted or got % wanted:
-        return None
-    side = math.isqrt(got // wanted)
-    if side * side * wanted != got:
-        return None
-    return (
-        f"{got} = {side} x {side} x {wanted}: if the input is a flattened feature map, it is {side} times as high "
-        "and wide as this layer was built for, so the images are larger than planned, or a pooling layer is "
-        "missing.",
-        f"for images: resize them to the size that the network was built for ({side} times smaller), or put "
-        f"nn.AdaptiveAvgPool2d(...) before the flattening, so that {wanted} features remain at any image size",
-    )
 
 
 def _matrix_product(one: str, a: Shape, other: str, b: Shape) -> str:
