@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from diagnostics.collectors.tracebacks.unknown_errors import tables
+from diagnostics.collectors.tracebacks.topic import package_of
+from diagnostics.collectors.tracebacks.unknown_errors import compiled, tables
+from diagnostics.facts.crash import FrameFacts
 from diagnostics.facts.crash.known import KnownFailure
 
 from .frames import Crash
@@ -34,13 +36,20 @@ def line_cause(crash: Crash) -> KnownFailure | None:
             continue
         name = re.escape(said.groupdict().get("name", ""))
         for cause in tables(FILE)["causes"]:
+            if "function" in cause and not _is_librarys(facts.frames[-1], cause["function"]):
+                continue
             pattern = f"{use.get('before', '')}{cause['pattern']}{use.get('after', '')}".replace("@name@", name)
             if cause["of"] == use["of"] and (held := _held(pattern, line, "first" in cause)) is not None:
+                held["library"] = package_of(facts.frames[-1])
                 fixes = tuple(fix.format_map(held) for fix in cause["fix"])
                 told = cause["cause"].format_map(held)
                 return KnownFailure(cause.get("rule", RULE), told, fixes, message.splitlines()[0])
         return None
     return None
+
+
+def _is_librarys(frame: FrameFacts, function: str) -> bool:
+    return not frame.yours and compiled(function).fullmatch(frame.function.rpartition(".")[2]) is not None
 
 
 def _held(pattern: str, line: str, first: bool) -> dict[str, str] | None:

@@ -186,7 +186,23 @@ def _of_system(exception: str, message: str, log: str) -> OutOfMemoryCrash | Non
     found = KILLED.search(message)
     if found is None and exception != "SIGKILL":
         return None
-    return OutOfMemoryCrash(None, "CPU", killed=True, worker=found is not None and found.kind == "worker")
+    worker = found is not None and found.kind == "worker"
+    loads = not worker and _last_progress(log) == "loading"
+    return OutOfMemoryCrash(None, "CPU", killed=True, worker=worker, while_loading=loads)
+
+
+_PROGRESS = re.compile(
+    r"(?P<loading>Loading checkpoint shards|Loading weights|Loading safetensors checkpoint shards)?:? {0,3}"
+    r"(?P<percent>\d{1,3})%\|"
+)
+
+
+def _last_progress(log: str) -> str | None:
+    """Return ``loading`` if the last progress bar of a text is a checkpoint's, and did not end; else None."""
+    last = None
+    for last in _PROGRESS.finditer(log):  # noqa: B007 - only the last one counts
+        pass
+    return "loading" if last is not None and last["loading"] and last["percent"] != "100" else None
 
 
 def _host_room(message: str) -> tuple[int | None, int | None]:

@@ -6,11 +6,20 @@ advises stands in its own sentences, and comes first among the fixes.
 
 from __future__ import annotations
 
+import ast
 import re
 
 from diagnostics.collectors.crash.live.expression import is_check, told, values_told
 from diagnostics.collectors.tracebacks.nature import kind_apart_from_refusals
-from diagnostics.collectors.tracebacks.topic import advice_in, advice_of, package_of
+from diagnostics.collectors.tracebacks.python_errors import parsed
+from diagnostics.collectors.tracebacks.topic import (
+    OF_ARGUMENTS,
+    advice_in,
+    advice_of,
+    expectation_in,
+    package_of,
+    subject_of,
+)
 from diagnostics.collectors.tracebacks.unknown_errors import of_packages
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.known import KnownFailure
@@ -82,7 +91,23 @@ def _compiled_call(crash: CrashFacts, said: str) -> KnownFailure | None:
 
 
 def _look_of(crash: CrashFacts) -> str:
+    if subject_of(crash)[0] in OF_ARGUMENTS and expectation_in(crash.message) is None:
+        line = next((frame.code or "" for frame in reversed(crash.frames) if frame.yours), "")
+        if (owner := _called_without_arguments(line)) is not None:
+            return (
+                f"look where {owner} is created: this line passes it no argument, so what the message names was "
+                "set there, or comes from earlier calls"
+            )
     return advice_of(crash) or "compare what that line passes with what the message asks for"
+
+
+def _called_without_arguments(line: str) -> str | None:
+    """Return the object whose method is the only call of a line, without arguments; None of any other line."""
+    tree = parsed(line.strip())
+    calls = [] if tree is None else [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    if len(calls) != 1 or calls[0].args or calls[0].keywords or not isinstance(calls[0].func, ast.Attribute):
+        return None
+    return ast.unparse(calls[0].func.value)
 
 
 def _setting(crash: CrashFacts, said: str) -> KnownFailure:

@@ -145,7 +145,9 @@ def _argument_change(crash: Crash) -> ReleaseChange | None:
 
 def _attribute_change(owner: str, name: str) -> ReleaseChange | None:
     """Return what is known of an attribute or a module that is missing, or of the one that it was in."""
-    path = f"{owner}.{name}."
+    path = f"{owner}.{name}.".replace(
+        "tensorflow._api.v2.", "tensorflow."
+    )  # as TensorFlow 2 calls its own modules
     changes = (change for change in _changes() if change.is_attribute)
     return next((change for change in changes if path.startswith(f"{change.call}.{change.name}.")), None)
 

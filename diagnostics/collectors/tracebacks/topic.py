@@ -42,7 +42,7 @@ _IS_TOLD = re.compile(r"[Ee]xpected\b[^\n]{0,200}\b(?:got|received|found|but)\b"
 _WITHIN = re.compile(r"[,;:] (?=(?:please|try|use|consider|make sure|you (?:should|need|must|have to|can))\b)")
 
 
-_OF_ARGUMENTS = ("an argument or setting", "an argument that was not given")
+OF_ARGUMENTS = ("an argument or setting", "an argument that was not given")
 """Topics that say less than what the message demands."""
 
 
@@ -58,7 +58,7 @@ def topic_of(crash: CrashFacts) -> str | None:
     if not (about or expectation or demand):
         return None
     told = f"By its words the message is about {about}; it proves no cause." if about else ""
-    if demand is not None and about in ("", *_OF_ARGUMENTS):
+    if demand is not None and about in ("", *OF_ARGUMENTS):
         told, advice = told or "The message says what it asks for.", demand
     if expectation is not None:
         told = f"It expects {expectation.wanted}, and got {expectation.got}."

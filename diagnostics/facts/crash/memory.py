@@ -59,6 +59,7 @@ class OutOfMemoryCrash:
         card: all there is on the card; `capacity` may be only what this process may use of it.
         killed: whether the operating system ended the process: nothing could be raised.
         worker: whether that was a worker of a data loader, not the training process.
+        while_loading: whether the text shows that a checkpoint was being loaded when it was killed.
         need: what the model takes by itself.
     """
 
@@ -76,6 +77,7 @@ class OutOfMemoryCrash:
     card: int | None = None
     killed: bool = False
     worker: bool = False
+    while_loading: bool = False
     need: ModelMemory | None = None
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
@@ -37,6 +37,11 @@ RESIZE = (
     "torchvision.transforms.Resize((height, width)) as the first transform; Resize(n) keeps the aspect ratio",
     "take random crops of a fixed size during training",
     "pad_sequence(..., batch_first=True) in a custom collate_fn, for spectrograms of different durations",
+)
+ORIENTATION = (
+    "make the orientation equal where an example is read: x.transpose(-1, -2) for those with height and width "
+    "swapped; portrait and landscape images need a rotation, a square crop or padding",
+    "look for a transform, a reshape or a (width, height) argument that is applied to only some of the examples",
 )
 PAD_KERAS = (
     'dataset.to_tf_dataset(..., collate_fn=DataCollatorWithPadding(tokenizer, return_tensors="np"))',
@@ -136,6 +141,9 @@ class RaggedBatch(MessageRule):
         elif column is None:
             unknown = f" {not_known('the name of the column', live=True)}"
         of_arrays = _of_arrays(crash)
+        swapped = images and symptom.shapes is not None and _is_swapped(*symptom.shapes)
+        if swapped:
+            rectangular = f"Two axes, most likely height and width, are swapped. {rectangular}"
         told = (
             "The rows of a NumPy array differ in shape, which NumPy has refused since 1.24. They are either "
             "unpadded rows of a dataset, or evaluation results with a smaller last batch or several outputs."
@@ -144,10 +152,20 @@ class RaggedBatch(MessageRule):
         )
         return self.found(
             told,
-            fix=RESIZE if images else of_arrays or _fixes([column] if column else []),
+            fix=(*ORIENTATION, *RESIZE[:1])
+            if swapped
+            else RESIZE
+            if images
+            else of_arrays or _fixes([column] if column else []),
             evidence=evidence | ({"column": column} if column else {}),
             where=crash.where,
         )
+
+
+def _is_swapped(one: Sequence[int], other: Sequence[int]) -> bool:
+    """Return whether two shapes have the same sizes, two of them in each other's place."""
+    apart = [(a, b) for a, b in zip(one, other, strict=False) if a != b]
+    return len(one) == len(other) and len(apart) == 2 and apart[0] == apart[1][::-1]
 
 
 def _of_arrays(crash: CrashFacts) -> Fix | None:

@@ -122,10 +122,16 @@ class AsynchronousError(MessageRule):
             f"A GPU library could not be initialised or could not allocate memory ({symptom.said}). It "
             "allocates its own memory on first use, so usually the GPU is full, often because of other "
             "processes. Otherwise, an earlier kernel failed, for instance because of an out-of-range "
-            "index, and this call is only the first to report the error."
+            "index, and this call is only the first to report the error. A PyTorch build that does not match the "
+            "driver or the GPU fails in the same way, at the first such call."
         )
         processes = "list the processes on the GPU: diagnose gpu, or nvidia-smi"
-        fix: Fix = (processes, f"if the GPU has room, {_again(crash)}")
+        fix: Fix = (
+            processes,
+            f"if the GPU has room, {_again(crash)}",
+            "if the first use of the GPU fails: compare torch.version.cuda with nvidia-smi, install the newest "
+            "PyTorch build that the driver supports, and remove other cuDNN copies from LD_LIBRARY_PATH",
+        )
         if _is_tensorflow(crash, symptom):
             fix = (
                 processes,

@@ -74,6 +74,9 @@ NUMPY_1_24 = {
 PIP_NAMES = {"pytorch_lightning": "lightning", "PIL": "pillow", "sklearn": "scikit-learn", "tf": "tensorflow"}
 
 
+_TENSORFLOW_1 = ("import tensorflow.compat.v1 as tf, and call tf.disable_v2_behavior() before anything else",)
+
+
 def _changed(change: ReleaseChange, caller: str | None) -> tuple[str, Fix]:
     package, call, name = change.package, change.call, change.name
     by = f" The call is in {caller}." if caller and caller.replace("_", "-") != package else ""
@@ -84,6 +87,16 @@ def _changed(change: ReleaseChange, caller: str | None) -> tuple[str, Fix]:
             (f'python -m pip install -U "{package}>={change.version}", and restart', f"leave out {name}"),
         )
     lacks = f"has {name}" if change.is_attribute else f"takes the argument {name}"
+    if (package, change.version) == ("tensorflow", "2.0") and change.is_attribute:
+        return (
+            f"The code was written for TensorFlow 1: TensorFlow 2.0 removed tf.{name}, and 1.15 was the last "
+            f"release with it.{by}",
+            (
+                *_TENSORFLOW_1[name == "contrib" :],
+                "for code that cannot be changed: install TensorFlow 1.15 with Python 3.7 (pip install "
+                '"tensorflow==1.15.*")',
+            ),
+        )
     use = f"{change.instead}, in place of {name}" if change.instead else f"leave out {name}"
     return (
         f"{call} no longer {lacks}: {package} {change.before} still has it, but {change.version} does not.{by}",

@@ -70,6 +70,15 @@ IN_EVALUATION: dict[str, tuple[str, Fix]] = {
             "call x.detach().cpu() on tensors that validation_step keeps until the end of the epoch",
         ),
     ),
+    "own": (
+        "It happened in {function}(): unless that runs under torch.no_grad(), every output keeps its graph, with "
+        "all activations.",
+        (
+            "decorate the function with @torch.no_grad(), or put its loop under with torch.no_grad():",
+            "use a smaller batch for it, and call .cpu() on outputs that are kept until its end",
+            "before it starts, drop what training left: del loss, output",
+        ),
+    ),
     "keras": (
         "Memory ran out during evaluation or prediction, which has its own batch size.",
         "pass a smaller batch_size to evaluate() or predict(), or a smaller validation_batch_size to fit()",
@@ -158,7 +167,7 @@ class OutOfMemory(MessageRule):
         whose = _evaluation(crash) if symptom.on_gpu else None
         said, advised = IN_EVALUATION.get(whose or "", ("", _less(symptom, crash)))
         if fix is None:
-            sentences.append(said)
+            sentences.append(said.format(function=_own_evaluation(crash)))
         return self.found(
             " ".join(sentence for sentence in sentences if sentence),
             fix=fix or advised,
@@ -167,6 +176,8 @@ class OutOfMemory(MessageRule):
         )
 
     def _killed(self, crash: CrashFacts, symptom: OutOfMemoryCrash) -> Finding:
+        if symptom.while_loading:
+            return self._killed_while_loading(crash, symptom)
         who = "A data loader worker" if symptom.worker else "The process"
         return self.found(
             f"{who} was killed by signal 9 (SIGKILL), so it could not raise an exception. Unless someone sent the "
@@ -178,6 +189,22 @@ class OutOfMemory(MessageRule):
                 "use fewer workers (num_workers): each worker holds a copy of the dataset in memory",
                 "read the data from disk row by row",
                 "use a smaller batch",
+            ),
+            evidence=_evidence(symptom),
+            where=crash.where,
+        )
+
+    def _killed_while_loading(self, crash: CrashFacts, symptom: OutOfMemoryCrash) -> Finding:
+        return self.found(
+            "The process was killed by signal 9 (SIGKILL) while it was loading the checkpoint: nearly always, "
+            "this means that host memory (not GPU memory) ran out. Each process of a launcher loads its own copy "
+            "of the model into host memory, and may hold a checkpoint shard on top of it. The launcher stops the "
+            "other processes with SIGTERM only because this one ended.",
+            fix=(
+                "confirm the cause: `dmesg | grep -i kill`",
+                "start fewer processes per machine, or use a machine (or memory limit) with more host memory",
+                "from_pretrained(..., low_cpu_mem_usage=True, torch_dtype=torch.bfloat16), which loads shard by "
+                "shard in half precision; with DeepSpeed ZeRO-3 or FSDP, load sharded",
             ),
             evidence=_evidence(symptom),
             where=crash.where,
@@ -321,7 +348,28 @@ def _evaluation(crash: CrashFacts) -> str | None:
             "predict",
         ):
             return "keras"
-    return None
+    return None if _own_evaluation(crash) is None else "own"
+
+
+_EVALUATES = re.compile(
+    r"_?(?:do_|run_)?(?:validate|validation|evaluate|evaluation|eval|test|predict|inference|infer)"
+    r"(?:_(?:epoch|one_epoch|loop|model|step|fn|network|net))?"
+)
+_TRAINS = re.compile(r"train|fit|backward", re.IGNORECASE)
+
+
+def _own_evaluation(crash: CrashFacts) -> str | None:
+    """Return the user's function that evaluates, by its name; None if none does, or if it has no_grad already."""
+    if crash.in_keras or any("no_grad" in (frame.code or "") for frame in crash.frames):
+        return None
+    found = None
+    for frame in crash.frames:
+        name = frame.function.rpartition(".")[2]
+        if frame.yours and _EVALUATES.fullmatch(name):
+            found = name
+        elif _TRAINS.search(name):  # an evaluation of a whole training, as a search for settings makes it
+            found = None
+    return found
 
 
 def _places_weights(crash: CrashFacts) -> bool:

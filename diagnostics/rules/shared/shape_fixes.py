@@ -240,7 +240,11 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
             return "", fix
         # A message alone: most of these are of a Linear, whose weight PyTorch transposes.
         linear = f"nn.Linear({a[-1]}, {b[-1]}), if this is a Linear layer and its input is correct"
-        return f"If this is a Linear layer, it has in_features={b[0]}.", (linear, fix)
+        of_images = (
+            "for images: resize them to the size that the network was built for, since the number of flattened "
+            "features grows with it, or put nn.AdaptiveAvgPool2d before the flattening"
+        )
+        return f"If this is a Linear layer, it has in_features={b[0]}.", (linear, of_images, fix)
     if len(a) == len(b) > 1 and a[1:] == b[1:]:
         x, drop = ("tf.shape(x)", "drop_remainder") if symptom.library == "keras" else ("x.shape", "drop_last")
         return "The shapes differ only in the number of rows, that is, in the batch size.", (
@@ -428,6 +432,8 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
     """Distinguish a head of a different size, which can be replaced, from a different model."""
     if of_size := _of_image_size(symptom):
         return of_size
+    if (of_adapter := _of_adapter(symptom)) is not None:
+        return of_adapter
     owners = {name.rpartition(".")[0] for name in symptom.weights}
     outputs = {saved[:1] for saved, built in symptom.weights.values() if saved[1:] == built[1:]}
     if symptom.pretrained:
@@ -484,6 +490,38 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
             ),
         )
     return "", build
+
+
+_ADAPTER = re.compile(r"\.lora_(?P<half>[AB])(?:\.|$)")
+
+
+def _of_adapter(symptom: WeightsMisfit) -> Repair | None:
+    """Explain LoRA weights by their rank and number of axes; None if other weights differ, too."""
+    halves = {name: found["half"] for name in symptom.weights if (found := _ADAPTER.search(name))}
+    if not halves or len(halves) < len(symptom.weights):
+        return None
+    of_a = {(saved[0], built[0]) for name, (saved, built) in symptom.weights.items() if halves[name] == "A"}
+    seen = "The LoRA adapter was saved with another configuration or PEFT release."
+    if len(of_a) == 1:
+        ((saved_rank, rank),) = of_a
+        if saved_rank != rank:
+            seen = (
+                f"{seen} lora_A has {saved_rank} rows in the file and {rank} in the model: this number is the "
+                "rank r, or a multiple of it."
+            )
+    if axes := {(len(saved), len(built)) for saved, built in symptom.weights.values() if len(saved) != len(built)}:
+        ((saved_axes, built_axes), *_) = axes
+        seen = (
+            f"{seen} A weight has {saved_axes} axes in the file and {built_axes} in the model: old PEFT "
+            "releases stored adapters of merged layers, such as query_key_value, in this way, with several ranks "
+            "in one lora_A."
+        )
+    return seen, (
+        "load it with the configuration in its own folder: PeftModel.from_pretrained(base, adapter_folder); r and "
+        "target_modules are in its adapter_config.json",
+        "install the PEFT release that saved it, and use the same base model",
+        "train the adapter again, if that release is not known",
+    )
 
 
 def _of_image_size(symptom: WeightsMisfit) -> Repair | None:

@@ -24,7 +24,17 @@ WRAPPERS = {  # wrappers that add a prefix to every key
     "net.": "a module that holds the model as self.net",
 }
 _SHORTENED = re.compile(r"\.{3}|\N{HORIZONTAL ELLIPSIS}")  # shortened by the user: PyTorch lists every key
-CONTAINERS = {"state_dict", "model_state_dict", "model", "optimizer", "optimizer_state_dict", "epoch", "net"}
+HOLD_WEIGHTS = (
+    "state_dict", "model_state_dict", "model_state", "model", "module", "net", "network", "weights", "params",
+    "ema", "model_ema", "ema_state_dict", "teacher", "student", "encoder", "backbone", "generator", "G", "g_ema",
+)  # fmt: skip
+"""Names under which training scripts store the weights, the usual first."""
+BESIDE_WEIGHTS = {
+    "arch", "args", "best_acc", "best_acc1", "best_loss", "best_score", "cfg", "config", "epoch", "global_step",
+    "hparams", "hyper_parameters", "iter", "iteration", "loss", "lr_scheduler", "meta", "opt", "optimizer",
+    "optimizer_state", "optimizer_state_dict", "rng_state", "scaler", "scheduler", "scheduler_state_dict", "step",
+}  # fmt: skip
+"""Names of what they store beside the weights."""
 
 
 class CheckpointKeysMismatch(MessageRule):
@@ -229,6 +239,29 @@ def _of_half(symptom: CheckpointKeysDiffer) -> tuple[str, Fix]:
     )
 
 
+def is_container(symptom: CheckpointKeysDiffer) -> bool:
+    """Return whether the checkpoint's keys are those of a file that stores the weights under a name.
+
+    Weights have a dot in their names, except for the model's own parameters; those of a file have none.
+    """
+    names = set(symptom.unexpected)
+    if not names or any("." in name for name in names):
+        return False
+    known = {*HOLD_WEIGHTS, *BESIDE_WEIGHTS}
+    return names <= known or bool(names & BESIDE_WEIGHTS and any("." in key for key in symptom.missing))
+
+
+def _of_container(symptom: CheckpointKeysDiffer) -> tuple[str, Fix]:
+    seen = (
+        f"The checkpoint is not a state dict but contains one: its keys are {listed(symptom.unexpected, most=6)}."
+    )
+    inner = next((name for name in HOLD_WEIGHTS if name in symptom.unexpected), None)
+    show = "print({key: type(value) for key, value in checkpoint.items()}), and load the dict that has the weights"
+    if inner is None:
+        return seen, show
+    return seen, (f"model.load_state_dict(checkpoint[{inner!r}])", f"if keys still differ: {show}")
+
+
 def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False, strict: bool = True) -> tuple[str, Fix]:
     if symptom.first_only:
         return _of_first(symptom.unexpected[0])
@@ -268,13 +301,8 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False, strict: bool
             f"begin with {ours!r}; otherwise the names are the same.",
             f"state = {{key.replace({ours!r}, {theirs!r}, 1): value for key, value in state.items()}}",
         )
-    if symptom.unexpected and set(symptom.unexpected) <= CONTAINERS:
-        inner = next((key for key in symptom.unexpected if "optim" not in key and key != "epoch"), "state_dict")
-        return (
-            "The checkpoint is not a state dict but contains one: its keys are "
-            f"{listed(symptom.unexpected, most=6)}.",
-            f"model.load_state_dict(checkpoint[{inner!r}])",
-        )
+    if is_container(symptom):
+        return _of_container(symptom)
     differences = []
     if symptom.missing:
         differences.append(
@@ -315,8 +343,13 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False, strict: bool
     return (
         f"{sentence[:1].upper()}{sentence[1:]}. The checkpoint comes from a different architecture, or from "
         "a different version of this one.",
-        (build, in_part_only) if strict else build,
+        (build, in_part_only) if strict and len(_parts(symptom.missing)) <= 1 else build,
     )
+
+
+def _parts(keys: Sequence[str]) -> set[str]:
+    """Return the modules of the model that keys belong to: a new head is one of them."""
+    return {key.partition(".")[0] for key in keys}
 
 
 def model_attribute(prefix: str) -> str:
