@@ -65,7 +65,7 @@ def _unsent(what: str | None, crash: CrashFacts) -> tuple[str, tuple[str, ...]]:
         else ""
     )
     return (
-        f"{named} cannot be pickled, but a spawned process gets the dataset through pickle.{hidden}",
+        f"{named} cannot be pickled, but a spawned worker process receives the dataset as a pickle.{hidden}",
         (
             "define functions at the top of a module, instead of lambdas and local functions",
             "open files, connections and locks in __getitem__ or worker_init_fn, not in __init__",
@@ -81,7 +81,7 @@ def spawned(said: str) -> KnownFailure:
     return KnownFailure(
         "worker-failure",
         "A worker ended while starting. Where processes are spawned (Windows, macOS), a worker imports the script "
-        "again and gets the dataset through pickle. The worker's own error is elsewhere in the output.",
+        "again and receives the dataset as a pickle. The worker's own error is elsewhere in the output.",
         (
             'put the training code under if __name__ == "__main__":',
             "define the dataset's class in its own module, not in a notebook cell",

@@ -222,7 +222,7 @@ class EvaluationAtChance(Rule):
         count, classes = int(labels.sum()), int((labels > 0).sum())
         if count < EXAMPLES or classes < 2 or labels.max() > BALANCED / classes * count:
             raise NotApplicable(
-                f"needs the labels of at least {EXAMPLES} evaluation rows, with about equally frequent classes"
+                f"needs the labels of at least {EXAMPLES} evaluation rows, with roughly balanced classes"
             )
         by_chance = float(((labels / count) ** 2).sum())
         late = accuracy.training[len(accuracy.training) // 2 :]

@@ -157,11 +157,12 @@ class EvaluationMismatch(Rule):
 
     Generated text counts as cut off if the script gave no `max_length` and no `max_new_tokens`, at least a quarter
     of the sequences end at the default length without an end token, and at least a quarter of the targets in the
-    first batch are longer. Nine in ten targets must have an end token. With fewer than 8 sequences, which may be a
+    first batch are longer. 90% of the targets must have an end token. With fewer than 8 sequences, which may be a
     preview, the finding is a note.
 
-    Of at least 100 tokens in 32 evaluation rows, 30% must never occur in at least 64 training rows. These must be
-    5 different ones or more, and each random split may have at most a tenth of that share. The finding is a note
+    There must be at least 64 training rows, and at least 32 evaluation rows with 100 tokens in total. At least 30%
+    of the evaluation tokens, and at least 5 different ones, must not occur in the training rows, and at most a
+    tenth of that share in any of the random splits. The finding is a note
     unless the evaluation rows are known to follow the training rows in the same data: with `validation_split`,
     slices of one array, or two ranges of a `Subset`.
 

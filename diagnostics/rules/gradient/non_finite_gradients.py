@@ -59,7 +59,7 @@ class NonFiniteGradients(MessageRule):
             return self._unlocated(origin)
         if origin.kind is None:
             raise NotApplicable(
-                f"needs a replay that shows where the NaN arose, but {origin.reason or 'this one did not'}"
+                f"needs a replay that reproduces the NaN, but {origin.reason or 'the replay did not'}"
             )
         if origin.kind != "gradient":
             return None

@@ -60,7 +60,7 @@ class NonFiniteActivations(MessageRule):
         """Name the module that returned the first non-finite value."""
         if origin.kind is None:
             raise NotApplicable(
-                f"needs a replay that shows where the NaN arose, but {origin.reason or 'this one did not'}"
+                f"needs a replay that reproduces the NaN, but {origin.reason or 'the replay did not'}"
             )
         if origin.kind != "forward" or nonfinite.overflowed(origin):  # half-precision-overflow reports the latter
             return None

@@ -101,7 +101,7 @@ class NonFiniteLoss(MessageRule):
         unknown = origin.kind is None and origin.loss is not None and not math.isfinite(origin.loss)
         if origin.kind is None and not unknown:
             raise NotApplicable(
-                f"needs a replay that shows where the NaN arose, but {origin.reason or 'this one did not'}"
+                f"needs a replay that reproduces the NaN, but {origin.reason or 'the replay did not'}"
             )
         if origin.kind != "loss" and not unknown:
             return None

@@ -161,12 +161,12 @@ class LearningRateTooHigh(Rule):
             return None
         what, curve = seen
         rate = update_size.rate_until(steps, curve.until)
-        much = "more than its own norm" if update > 1 else f"{update:.1%} of its norm"
+        much = "more than the layer's own norm" if update > 1 else f"{update:.1%} of the layer's norm"
         known = rate > 0  # 0 for a handwritten step, which takes no rate from an optimizer
         return self.found(
             f"{loss_curve.describe(what, curve)} {f'At a learning rate of {rate:.3g}, a' if known else 'A'} "
-            f"step changed a layer by {much} (the median); about 0.1% is typical. Such updates "
-            f"overshoot{'.' if known else ', or climb the gradient.'}",
+            f"typical step (the median) changed a layer by {much}; about 0.1% is usual. Such updates "
+            f"overshoot{'.' if known else ', or go up the gradient.'}",
             fix=(
                 lr_trial.fix(rate / 10, model, optimizer),
                 f"lower the learning rate further, to {rate / 100:.3g}",

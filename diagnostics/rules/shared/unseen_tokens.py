@@ -21,11 +21,11 @@ class UnseenTokens:
 
     Attributes:
         input: the name of the tokens.
-        share: of the tokens held out.
+        share: the fraction of held-out tokens that never occur in training.
         by_chance: the largest such share in random splits of the same rows.
-        ids: the tokens, the most frequent first.
-        count: of them in the rows held out.
-        tokens: all in the rows held out.
+        ids: the unseen tokens, the most frequent first.
+        count: how often these occur in the held-out rows.
+        tokens: the number of tokens in the held-out rows.
     """
 
     input: str

@@ -53,7 +53,7 @@ class SettingWithoutEffect(Rule):
     rates never changed, and the attribute differs from all of them. A subset counts if its dataset has an
     attribute of that name with a different value. Discarded results count only for PyTorch functions, tensor
     methods that have an in-place version, and some methods of pandas and of datasets; statements inside `try` do
-    not count. Layer losses count as read if anything but an evaluation has read them once, or has called a
+    not count. Layer losses count as used if any code other than an evaluation reads them or calls a
     regularizer.
 
     ## Known problems
