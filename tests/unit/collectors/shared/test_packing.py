@@ -38,7 +38,7 @@ class Counting(Subject):
     def operations_seen(self, size):
         return contextlib.nullcontext([])
 
-    summaries_seen = restored = add_noise = layers = scaled = own_statistics = None
+    summaries_seen = reads_steps = restored = add_noise = layers = scaled = own_statistics = None
 
 
 def everything(inputs, rows, length):
