@@ -182,8 +182,8 @@ class PaddingFacts:
         blank: the token that the padding consists of; None if it is not a token, or not known.
         some_full: whether a row of the batch has no padding, as if the batch is padded to its longest row.
         removed: the predictions without padding; None if not all are finite.
-        mask: the name of a padding mask in the loader's batch that the model is not given; positional ones count
-            from "0"; None if there is none.
+        mask: the name of the padding mask in the loader's batch that the model does not get, or None; positional
+            ones count from "0".
         reader: the module that takes an ``attention_mask`` and is given none, ``bert (BertModel)``; None if there
             is none.
     """
@@ -214,7 +214,7 @@ class ShiftedPositions:
         rows: that were compared.
         changed: of these, with another class, or with another value if the predictions are not of classes.
         longest: positions of padding at most.
-        reader: the module that takes ``position_ids`` and is given none, ``GPT2Model``; None if there is none.
+        reader: the module that accepts ``position_ids`` but gets none, such as ``GPT2Model``, or None.
         with_positions: how many predictions change if each row's positions are counted from its first word; None
             without a reader.
     """
@@ -258,8 +258,8 @@ class CopyFacts:
         length: number of positions.
         masked: whether it is one of transformers that is to tell the tokens that are masked in its input, or one
             with a `mask`.
-        mask: a token that is at most of the positions with a target, and at no others; None if there is none, or
-            if no answer depends on later tokens.
+        mask: the token at most positions that have a target, and at no others; None if no token is, or if no
+            prediction depends on later tokens.
         targets: in the batch.
         hidden: of these, the ones that are `mask`.
     """

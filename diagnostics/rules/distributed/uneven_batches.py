@@ -120,7 +120,7 @@ FIX: Fix = (
         "use DistributedSampler(dataset), which gives every rank the same number of rows, and drop_last=True for "
         "the loader"
     ),
-    "wrap the epoch in `with model.join():`, which stands in for finished ranks in collectives",
+    "wrap the epoch in `with model.join():`, which joins collectives on behalf of finished ranks",
     "for a stream, find the smallest batch count with dist.all_reduce(count, dist.ReduceOp.MIN), and iterate "
     "over islice(loader, count)",
     "to stop early, decide on one rank and broadcast the decision",

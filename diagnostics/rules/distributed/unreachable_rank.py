@@ -130,9 +130,9 @@ def _before_the_roll(network: NetworkFacts) -> Iterator[Problem]:
                 (rank.number,),
             )
     for number, who in network.claims.items():
-        nobody = f" No process is {_ranks(network.missing)}." if network.missing else ""
+        missing = f" No process is {_ranks(network.missing)}." if network.missing else ""
         yield Problem(
-            f"{len(who)} processes claim to be rank {number} ({'; '.join(who)}).{nobody}",
+            f"{len(who)} processes claim to be rank {number} ({'; '.join(who)}).{missing}",
             _ONE_NUMBER_EACH,
             (number, *network.missing),
         )

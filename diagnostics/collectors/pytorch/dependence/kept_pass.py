@@ -41,8 +41,7 @@ class KeptPass:
         shuffled: whether the loader is known to give rows in random order; None if not known.
         predicts_tokens: whether the whole loss is one cross entropy.
         unused_mask: a padding mask of the batch that the model was not given, with its name; None without one.
-        use_cache: the setting of a transformers model, which scripts turn on again to generate; None if it has
-            none.
+        use_cache: the setting of a transformers model, which scripts turn on again to generate; None for others.
     """
 
     inputs: tuple[tuple[Any, ...], dict[str, Any]]

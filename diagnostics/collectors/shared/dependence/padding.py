@@ -65,7 +65,7 @@ def padded_input(inputs: Inputs) -> Padded:
     """Return the only input whose rows end in the same token, or in zeros, for different lengths.
 
     Raises:
-        Unclear: there is none, or there are several.
+        Unclear: the number of such inputs is not one.
     """
     found = [one for name, array in inputs.items() if (one := _ending_in_padding(name, array)) is not None]
     if len(found) != 1:
@@ -166,7 +166,7 @@ def _removed(
     spread = float(with_padding.std(0).max())
     classes = _classes(with_padding, target)
     differ = changes > LARGE * spread if classes is None else classes(with_padding) != classes(without)
-    # Sums of another number of terms differ in the last digits of float32; that is no effect of the padding.
+    # Sums of more or fewer terms differ in the last digits of float32, which is not an effect of the padding.
     differ &= changes > max(CERTAIN * noise, REL_TOLERANCE * float(np.abs(with_padding).max()))
     return RemovedPadding(
         rows=len(changes),
