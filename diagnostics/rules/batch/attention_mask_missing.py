@@ -21,20 +21,21 @@ MIN_SHARE, MIN_CHANGED = 0.1, 2
 
 
 class AttentionMaskMissing(Rule):
-    """The batch is padded but the model gets no attention mask.
+    """The batch is padded, but the model gets no attention mask.
 
     ## What it does
     Looks for consecutive pad tokens at the beginning or the end of the examples, in a batch without
     `attention_mask` for a model that accepts one.
 
-    Under `diagnose run`, it also looks for a mask that the DataLoader yields and the script does not pass to the
-    model, and for a layer inside the model that accepts `attention_mask` and gets none. After the run, it compares
-    the trained model's predictions for up to 16 padded rows with those for the same rows without padding.
+    Under `diagnose run`, it also looks for a mask that the DataLoader yields but the script does not pass to the
+    model, and for a layer inside the model that accepts an `attention_mask` but gets none. After the run, it
+    compares the trained model's predictions for up to 16 padded rows with those for the same rows without
+    padding.
 
     ## Why it is bad
     Without a mask, a Hugging Face model attends to every position, including the padding. The prediction for an
-    example then depends on the length of the others in its batch. No error is raised; accuracy drops and depends
-    on the batch size.
+    example then depends on the lengths of the other examples in its batch. No error is raised; accuracy drops and
+    depends on the batch size.
 
     ## Example
     ```python
@@ -53,17 +54,18 @@ class AttentionMaskMissing(Rule):
     choice). A single pad token may be an end-of-text token that doubles as the pad token, and equally long runs of
     pad tokens in all examples may be part of the data.
 
-    If predictions were compared, at least 2 and a tenth of them must change without the padding: their class, or
-    for other targets their value, by more than half of the standard deviation over the rows. Changes of less than
-    1e-4 of the predictions, or of less than 10 times the change between two equal calls, are rounding errors and
-    do not count. If only the unused mask shows that there is padding, one row of the batch must have none: the
-    padding then varies from batch to batch.
+    If predictions were compared, at least 2 of them, and at least a tenth, must change when the padding is
+    removed. A prediction changes if it is a different class or, for other targets, if its value moves by more
+    than half of the standard deviation over the rows. Relative changes below 1e-4, and changes below 10 times the
+    difference between two identical calls, are rounding errors and do not count. If the unused mask is the only
+    sign of padding, at least one row of the batch must have no padding: the padding then varies from batch to
+    batch.
 
     ## Known problems
     A causal language model never attends to padding at the end. Classes named `…ForCausalLM` and `…LMHeadModel`
     are therefore not reported if the padding is at the end; other decoders are not recognised by name. A model
-    that derives the mask from the ids is reported by mistake, unless its predictions were compared.
-    Predictions can be compared only if there is one for each row.
+    that derives the mask from the ids is reported by mistake, unless its predictions were compared. Predictions
+    can be compared only if there is one per row.
 
     ## Sources
     The Hugging Face course, chapter 2, "Handling multiple sequences" (attention masks); the warning that

@@ -16,15 +16,15 @@ class BatchOfOne(MessageRule):
     """A batch norm layer in training mode got a batch with one value per channel.
 
     ## What it does
-    Recognises the error, and reads the shape of the input from it. Keras raises no error: if a Keras model with
-    batch norm is trained on single rows, the rule calls it on two different rows in training mode, one at a time,
-    and compares the predictions.
+    Recognises the error and reads the shape of the input from its message. Keras raises no error: if a Keras
+    model with batch norm is trained on single rows, the rule calls it on two different rows in training mode, one
+    at a time, and compares the predictions.
 
     ## Why it is bad
     Batch norm subtracts the mean of the batch and divides by its standard deviation. A single value is its own
-    mean: the output would be 0 whatever the input was. The batch of one is usually the last of an epoch: 1,025
-    examples in batches of 32 leave one over. It also happens in a forward pass on one example without
-    `model.eval()`.
+    mean, so the output would be 0 for any input. The batch of one is usually the last batch of an epoch: 1,025
+    examples in batches of 32 leave one example over. The error also occurs if you run the model on one example
+    without calling `model.eval()` first.
 
     ## Example
     ```python

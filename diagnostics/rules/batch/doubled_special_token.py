@@ -16,14 +16,15 @@ class DoubledSpecialToken(Rule):
 
     ## What it does
     Checks whether all rows of a batch begin with the same token id twice in a row, and whether that token never
-    appears on its own except at the end. If it also appears twice in a row later in the rows, each turn of a
-    conversation was tokenized on its own.
+    appears on its own except at the end. If the pair also occurs later in the rows, each turn of a conversation
+    was tokenized separately.
 
     ## Why it is bad
     The start token was added by hand or by a chat template, and again by the tokenizer. A pretrained model has
-    never seen it twice in a row, so its first positions are unfamiliar. A model fine-tuned this way and then
-    prompted with a single start token sees a different beginning from the one in training. Start tokens within a
-    conversation do more harm: they separate the answer from its question, and no inference server inserts them.
+    never seen two start tokens in a row, so every text begins in an unfamiliar way. A model that is fine-tuned
+    this way and then prompted with a single start token sees a different beginning than in training. Start tokens
+    within a conversation do more harm: they separate the answer from its question, and no inference server
+    inserts them.
 
     ## Example
     ```python
@@ -43,7 +44,7 @@ class DoubledSpecialToken(Rule):
     with the same letter twice.
 
     ## Known problems
-    Only one batch is checked. Only the beginning is compared, because two end tokens may be padding.
+    Only one batch is checked, and only the beginning of its rows, because two end tokens may be padding.
 
     ## Sources
     The Hugging Face documentation on chat templates, which recommends `add_special_tokens=False` after a template;

@@ -21,17 +21,17 @@ class EosNeverLearned(Rule):
     """The end-of-text token never contributes to the loss.
 
     ## What it does
-    Checks a batch of a language model whose labels are its own tokens, or the next ones. It looks for texts that
-    have an end: they are shorter than the batch and padded, or their last token is the end-of-text token from the
-    model's configuration. The rule fires if that token is not a label anywhere in the batch, and says why: its
-    label is ignored, the attention mask treats it as padding, or the texts never had one.
+    Checks a batch for a language model whose labels are its input tokens, or the next tokens. It looks for texts
+    that end within the batch: they are padded, or their last token is the end-of-text token from the model's
+    configuration. The rule fires if the end-of-text token is not a label anywhere in the batch, and says why: its
+    label is ignored, the attention mask treats it as padding, or the texts contain no such token.
 
     ## Why it is bad
-    The model never learns where a text ends. The loss is low, and every generation runs on until `max_new_tokens`,
+    The model never learns where a text ends. The loss is low, but generated text runs on until `max_new_tokens`,
     repeating itself or starting a new text. The usual cause is `tokenizer.pad_token = tokenizer.eos_token`
     combined with a collator that ignores the label of every pad token, including the one at the real end of the
-    text. The other common cause is text without an end token: most decoder tokenizers add a start token but no end
-    token.
+    text. The other common cause is text without an end token: most decoder tokenizers add a start token but no
+    end token.
 
     ## Example
     ```python
@@ -48,11 +48,10 @@ class EosNeverLearned(Rule):
     ```
 
     ## Thresholds
-    At least 2 texts in the batch must have an end and at least 4 labels that are not ignored, and the token must
-    not be a label anywhere in the batch. We chose both thresholds: a text whose only label is a single word, such
-    as a verdict, does not need an end. If the unmasked part of the texts has no end token, the finding is a note.
-    It becomes a warning if the labels at their beginnings are ignored, as they are for prompts, because the model
-    will then generate answers.
+    At least 2 texts must end within the batch and have at least 4 labels that are not ignored. We chose both
+    thresholds: a text whose only label is a single word, such as a verdict, does not need an end token. If no
+    text has an unmasked end token, the finding is a note. It is a warning if the labels at the beginning of the
+    texts are ignored, as they are for prompts, because the model will then be used to generate answers.
 
     ## Known problems
     Only one batch is checked. A batch without an attention mask is not checked, and neither are blocks of equal

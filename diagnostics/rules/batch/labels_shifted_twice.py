@@ -21,13 +21,13 @@ class LabelsShiftedTwice(Rule):
     """The labels of a language model are already shifted, and the model shifts them again.
 
     ## What it does
-    Compares the labels of a batch with its tokens, for a causal language model from transformers that computes its
-    own loss. The rule fires if each label is the token after its own position.
+    Compares the labels of a batch with its tokens if the model is a causal language model from transformers that
+    computes its own loss. The rule fires if each label is the token at the next position.
 
     ## Why it is bad
-    These models compare the prediction at a position with the label of the next one, so the labels should be a
-    copy of `input_ids`. Labels that are already shifted by one train the model to predict the token after the
-    next. The loss falls, but not as far, and the generated text skips every other word.
+    These models compare the prediction at a position with the label at the next position, so the labels should be
+    a copy of `input_ids`. Labels that are already shifted train the model to predict the token two positions
+    ahead. The loss falls, but not as far, and the generated text skips every other word.
 
     ## Example
     ```python
@@ -45,12 +45,12 @@ class LabelsShiftedTwice(Rule):
     most half may equal the token at their own position: a text that repeats one token proves nothing.
 
     ## Known problems
-    Models are recognised by their class names. A few decoders in transformers, such as Bart's, do not shift and
-    are not checked.
+    Models are recognised by their class names. A few decoders in transformers, such as Bart's, do not shift the
+    labels and are not checked.
 
     ## Sources
     The documentation for `transformers.GPT2LMHeadModel` (`labels`: "Note that the labels are shifted inside the
-    model"); public issues about labels that were shifted beforehand.
+    model"); public issues about labels that were already shifted.
     """
 
     severity = "error"

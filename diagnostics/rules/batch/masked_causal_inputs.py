@@ -14,17 +14,18 @@ COUNTED = 0.5  # share of the tokens that may have a label
 
 
 class MaskedCausalInputs(Rule):
-    """The tokens of a causal language model are masked as if for a masked language model.
+    """A causal language model gets inputs that are masked as if for a masked language model.
 
     ## What it does
-    Compares the labels of a batch with its tokens, for a causal language model from transformers that computes its
-    own loss. The rule fires if only some of the tokens have a label, and the tokens at those positions differ from
-    the labels.
+    Compares the labels of a batch with its tokens if the model is a causal language model from transformers that
+    computes its own loss. The rule fires if only some of the tokens have a label, and those tokens differ from
+    their labels.
 
     ## Why it is bad
-    A causal model predicts the next token from the tokens before it. Here it is trained on only a few tokens of
-    each text, and reads mask tokens and random tokens in place of the others. The loss falls, but not as far, and
-    the model is then used on texts without a single mask. `DataCollatorForLanguageModeling` masks by default.
+    A causal model predicts the next token from the tokens before it. Here the loss covers only a few tokens of
+    each text, and the model reads mask tokens or random tokens in their place. The loss falls, but not as far,
+    and the model is later used on texts without any mask tokens. `DataCollatorForLanguageModeling` masks tokens
+    by default.
 
     ## Example
     ```python
@@ -39,9 +40,9 @@ class MaskedCausalInputs(Rule):
     ```
 
     ## Thresholds
-    There must be at least 16 labels, on at most half of the tokens. At least half of the labels must differ from
-    the token at their position and from the one after it (our choice: the collator labels 15% of the tokens, and
-    replaces 90% of them).
+    There must be at least 16 labels, and at most half of the tokens may have one. At least half of the labels
+    must differ both from the token at their position and from the next token. We chose these limits: the collator
+    labels 15% of the tokens and replaces 90% of those.
 
     ## Known problems
     Models are recognised by their class names. A causal model that is deliberately trained to fill in gaps is
@@ -49,7 +50,7 @@ class MaskedCausalInputs(Rule):
 
     ## Sources
     The documentation for `transformers.DataCollatorForLanguageModeling` (`mlm`, True by default); public reports
-    of causal models that were trained with it.
+    of causal models that were trained with this default.
     """
 
     severity = "warning"

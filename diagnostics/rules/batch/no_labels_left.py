@@ -15,14 +15,15 @@ class NoLabelsLeft(Rule):
     """Every label of the batch is ignored.
 
     ## What it does
-    Counts the labels of a batch that the loss does not ignore (-100 by default). The rule fires if there are none.
+    Counts the labels of a batch that differ from the value that the loss ignores (-100 by default). The rule
+    fires if there are none.
 
     ## Why it is bad
     There is nothing to learn from. The loss is a mean over no labels, which is NaN, and no gradient reaches the
     model. Some programs replace this NaN with 0 in their logs, so the loss looks perfect. The usual cause is a
-    prompt mask that also covers the answer: the text that marks the beginning of the answer was not found, because
-    it is tokenized differently on its own than within a conversation, or because truncation has cut the answer
-    off.
+    prompt mask that also covers the answer: the text that marks the beginning of the answer was not found,
+    because it is tokenized differently on its own than within a conversation, or because truncation cut the
+    answer off.
 
     ## Example
     ```python
@@ -40,7 +41,7 @@ class NoLabelsLeft(Rule):
 
     ## Thresholds
     The batch must have at least 32 labels if there is one for each token, otherwise at least 4. A masked language
-    model is trained on a random 15% of the tokens; with 32 tokens, about one batch in 180 has none of those. We
+    model is trained on a random 15% of the tokens; with 32 tokens, about one batch in 180 has no label at all. We
     chose both thresholds.
 
     ## Known problems
@@ -48,7 +49,7 @@ class NoLabelsLeft(Rule):
 
     ## Sources
     PyTorch's documentation for `torch.nn.CrossEntropyLoss` (`ignore_index`), and PyTorch issue 75181 (cross
-    entropy is NaN where every label is ignored); public issues about completion-only collators whose response
+    entropy is NaN if every label is ignored); public issues about completion-only collators whose response
     template was not found.
     """
 

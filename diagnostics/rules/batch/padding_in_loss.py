@@ -17,11 +17,11 @@ class PaddingInLoss(Rule):
     ## What it does
     Checks the labels where the attention mask is 0, in a batch with one label per token. They should have the
     value that the loss ignores (-100 by default). For decoders from transformers, whose labels are not aligned
-    with the input, it looks for rows that end with several pad tokens.
+    with the input, it looks for label rows that end with several pad tokens.
 
     ## Why it is bad
-    The loss averages over all positions that have a label. The label of padding is always the same and is learned
-    within a few steps, so the loss looks good early and hardly changes after that. The real tokens get less
+    The loss averages over all positions that have a label. The label at padding positions is always the same and
+    is learned within a few steps, so the loss soon looks good and then hardly changes. The real tokens get less
     weight, especially in short examples.
 
     ## Example
@@ -38,9 +38,9 @@ class PaddingInLoss(Rule):
     ```
 
     ## Thresholds
-    None: one such label is enough, except at the first padding position of each example. A language model often
-    ends each text with an end-of-text token that is also the pad token and has to be learned, and the mask may
-    count it as padding.
+    None: one such label is enough, except at the first padding position of each example. The label there may be
+    an end-of-text token that is also the pad token: a language model has to learn it, but the mask may treat it
+    as padding.
 
     ## Known problems
     A custom loss that masks padding is recognised only if its value differs from plain cross entropy. In Keras,

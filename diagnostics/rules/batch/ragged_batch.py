@@ -58,10 +58,11 @@ class RaggedBatch(MessageRule):
     differ in length.
 
     ## Why it is bad
-    A batch is one tensor, and a tensor is rectangular: all examples must have the same number of values. The error
-    (`expected sequence of length 11 at dim 1 (got 13)`, `stack expects each tensor to be equal size`; in
+    A batch is one tensor, and a tensor is rectangular: all examples must have the same number of values. The
+    error (`expected sequence of length 11 at dim 1 (got 13)`, `stack expects each tensor to be equal size`; in
     TensorFlow `Can't convert non-rectangular Python sequence to Tensor`, `Cannot batch tensors with different
-    shapes in component 0`) gives at most two lengths, but names neither the column nor the missing step: padding.
+    shapes in component 0`) gives at most two of the lengths, and names neither the column nor the missing step:
+    padding.
 
     ## Example
     ```python
@@ -80,8 +81,7 @@ class RaggedBatch(MessageRule):
     None: the rule fires only after stacking has failed.
 
     ## Known problems
-    Examples that differ in more than text length, such as images of several sizes, raise the same error, but need
-    resizing or cropping instead of padding.
+    Images of different sizes raise the same error, but they need resizing or cropping, not padding.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline"; the documentation for

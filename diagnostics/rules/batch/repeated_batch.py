@@ -55,28 +55,28 @@ class RepeatedBatch(Rule):
     ## Thresholds
     Any of these is enough:
 
-    - At least 8 rows, all identical.
-    - At least 64 rows, or 4 batches' worth if that is more, were read, and at most one batch's worth of them are
-      distinct: fewer than 5% of the rows, or exactly the batch size.
-    - In a watched run, at least 20 steps, all on the same batch. This is a note, because a dataset may fit into
+    - At least 8 rows were read, and all are identical.
+    - At least 64 rows (or 4 batches, if that is more) were read, and the distinct rows among them fit into one
+      batch: they are fewer than 5% of the rows, or exactly as many as the batch size.
+    - A watched run had at least 20 steps, all on the same batch. This is a note, because the dataset may fit into
       one batch. It is a warning if the loader's dataset is known to have at least four times as many rows. For a
-      custom dataset, this means that its length can be read, and that the batches have the loader's batch size.
-    - In a watched run, at least 64 rows from the batches were checked, and at most an eighth of them are distinct,
-      although at least eight times as many of the rows read from the dataset are distinct.
+      custom dataset, its length must be readable, and the batches must have the loader's batch size.
+    - At least 64 rows from the batches of a watched run were checked, and at most an eighth of them are distinct.
+      The rows read from the dataset itself include at least eight times as many distinct ones.
 
     If at most an eighth of the rows in the first batch have distinct inputs, and rows with the same inputs have
-    different labels, the finding says that the dataset, the tokenizer or the collator makes rows identical, not
-    that the loop or the sampler repeats them.
+    different labels, the finding blames the dataset, the tokenizer or the collator for making rows identical, not
+    the loop or the sampler for repeating them.
 
     We chose these thresholds.
 
     ## Known problems
     A table with few columns has few possible rows, so rows naturally repeat. The second threshold therefore
-    applies only to rows of at least 16 numbers that are token ids, images or sequences, or that contain fractions.
-    A toy dataset that repeats a few sentences is reported (for arrays in Keras, only if the number of distinct
-    rows is exactly the batch size). A batch that is repeated on purpose, to see whether the model can memorise it,
-    is reported as well. Random augmentation hides repeated rows. In a watched run, two batches count as the same
-    if about 1,000 numbers of each input agree, in the same order.
+    applies only to rows of at least 16 values that are token ids, images or sequences, or that are not all whole
+    numbers. A toy dataset that repeats a few sentences is reported (for arrays in Keras, only if the number of
+    distinct rows is exactly the batch size). A batch that is repeated on purpose, to see whether the model can
+    memorise it, is reported as well. Random augmentation hides repeated rows. In a watched run, two batches count
+    as the same if about 1,000 sampled values of each input agree, in the same order.
 
     ## Sources
     The documentation for `torch.utils.data.Dataset` (`__getitem__`) and `keras.utils.PyDataset`; Andrej Karpathy,

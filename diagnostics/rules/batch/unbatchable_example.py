@@ -13,13 +13,13 @@ class UnbatchableExample(MessageRule):
     """A value in the dataset cannot be batched, or a mapping changes the number of rows.
 
     ## What it does
-    Recognises the errors of PyTorch's default collate function and of `Dataset.map`, and names the class or the
-    column.
+    Recognises the errors of PyTorch's default collate function and of `Dataset.map`, and names the class or
+    column that causes them.
 
     ## Why it is bad
     The default collate function stacks tensors, arrays and numbers; it cannot stack None, PIL images or custom
-    objects. A batched function in `Dataset.map` may return more rows than it got, but then the remaining columns
-    are too short.
+    objects. A batched function passed to `Dataset.map` may return more rows than it got, but then the columns
+    that it does not return are too short.
 
     ## Example
     ```python
@@ -34,10 +34,10 @@ class UnbatchableExample(MessageRule):
     ```
 
     ## Thresholds
-    None: the rule fires only after the batch has failed.
+    None: the rule fires only after batching or mapping has failed.
 
     ## Known problems
-    The message does not identify the example.
+    The message does not show which example causes the error.
 
     ## Sources
     The documentation for `torch.utils.data.default_collate` and `datasets.Dataset.map` ("Batch mapping").

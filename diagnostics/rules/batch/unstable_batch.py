@@ -23,16 +23,16 @@ class UnstableBatch(Rule):
     """The same rows give a different batch when they are read again.
 
     ## What it does
-    Copies the dataset and the collator. One copy reads the rows of a batch for the first time; the other has read
-    them once before. All random number generators are in the same state, so random augmentation is the same both
-    times. If the two batches still differ, reading has changed the data. If this is not possible, as in a loop
-    that is only observed, it compares the inputs of the sampled steps and checks whether their spread has shrunk
-    permanently.
+    Makes two copies of the dataset and the collator. One reads the rows of a batch for the first time; the other
+    has already read them once. All random number generators start from the same state, so random augmentation is
+    the same both times. If the two batches still differ, reading has changed the data. If nothing can be copied,
+    as in a loop that is only observed, the rule compares the inputs of the sampled steps and checks whether their
+    spread has shrunk permanently.
 
     ## Why it is bad
-    The dataset returns a list, an array or a dict that it stores, and other code edits it: the collator appends to
-    it, or normalises it in place. The first epoch is correct. In the second epoch the edit is applied to the
-    edited row, in the third epoch again, and so on: the training data moves further and further from the original.
+    The dataset returns a list, array or dict that it stores, and other code modifies it: the collator appends to
+    it, or normalises it in place. The first epoch is correct. The second epoch modifies rows that are already
+    modified, the third does so again, and so on: the training data drifts further and further from the original.
     No error is raised, and the first batch looks right.
 
     ## Example
@@ -56,17 +56,17 @@ class UnstableBatch(Rule):
     Integers have to be equal; other numbers have to agree to five digits (our choice), which allows for rounding.
     Inputs that the model's forward() does not take are not compared. If the second read raises an exception, the
     finding is an error. If worker processes start each epoch with a fresh copy, the finding is only a note,
-    because the edits are lost with them.
+    because the changes are lost with the copy.
 
-    Inputs count as narrower if, at some point with at least 3 sampled batches before and after it, each channel's
-    standard deviation fell to 5% of its earlier value or less, and stayed there.
+    The spread has shrunk if the standard deviation (the median over channels) fell to 5% of its earlier value or
+    less and stayed there. At least 3 sampled batches must come before the drop, and at least 3 after it.
 
     ## Known problems
-    Not checked: data that counts or collects what was read (a curriculum, a buffer), random numbers from a source
+    Not checked: datasets that keep track of what was read (a curriculum, a buffer), random numbers from a source
     that cannot be reset, streams, and datasets over 256 MiB or two million objects, which the rule does not copy.
-    Data that a dataset keeps outside itself, in a global variable, is not copied either. An edit that gives the
-    same result when repeated, such as padding to the length of the same batch, is missed. Training for one epoch
-    reads each row once and is not affected. Noise that is annealed on purpose also narrows the inputs.
+    Data that a dataset keeps in a global variable is not copied either. A change that has no further effect when
+    repeated, such as padding to the same length, is missed. Training for one epoch reads each row once and is not
+    affected. Noise that is annealed on purpose also shrinks the spread of the inputs.
 
     ## Sources
     NumPy's documentation, "Copies and views"; the documentation for `torch.utils.data` (`collate_fn`,

@@ -16,11 +16,12 @@ class UntrainedNewTokens(Rule):
 
     ## What it does
     Under `diagnose run`, records the rows that `resize_token_embeddings` adds to the embedding of a transformers
-    model, and looks for their tokens in a batch while the embedding requires no gradient.
+    model, and looks for their tokens in a batch if the embedding requires no gradient.
 
     ## Why it is bad
-    The new rows keep their initial values: near the mean of the others, or random. To the model, the new tokens
-    carry no meaning, and all of them look alike. Adapters (LoRA) freeze the embedding by default.
+    The new rows keep their initial values, which are random or near the mean of the other rows. The new tokens
+    carry no meaning, and the model can hardly tell them apart. Adapters such as LoRA freeze the embedding by
+    default.
 
     ## Example
     ```python
@@ -40,13 +41,13 @@ class UntrainedNewTokens(Rule):
     ```
 
     ## Thresholds
-    None: a single new token in the batch is enough. Padding does not count: neither the pad token of the model's
-    configuration nor positions that the attention mask hides.
+    None: a single new token in the batch is enough. Padding does not count, whether it is the pad token in the
+    model's configuration or hidden by the attention mask.
 
     ## Known problems
-    Rows that the script loads or writes itself after adding them are not reported, even if the written values are
-    useless. An embedding that requires a gradient but is not in any optimizer is left to
-    `optimizer-misses-parameters`.
+    New rows that the script then loads or writes itself are not reported, even if their values are useless. An
+    embedding that requires a gradient but is not in any optimizer is reported by `optimizer-misses-parameters`
+    instead.
 
     ## Sources
     PEFT's documentation, "Adding and training new tokens" (`modules_to_save`, `trainable_token_indices`).

@@ -26,18 +26,18 @@ FIX = {
 
 
 class ClassImbalance(Rule):
-    """One class is so common that predicting it always looks like success.
+    """One class is so common that always predicting it looks like success.
 
     ## What it does
     Counts the labels of rows drawn from the whole dataset. Reports a class with at least 90% of the labels unless
-    something compensates for it: class weights in the loss, or a sampler that draws rare rows more often. It also
-    compares class weights with label counts, because weights that grow with the count make the common class count
-    for even more. Balanced weights that are not in the order of the class ids do the same to some classes:
-    `value_counts()` sorts by frequency.
+    something compensates for it: class weights in the loss, or a sampler that draws rows of rare classes more
+    often. It also compares class weights with label counts, because weights that grow with the count favour the
+    common class even more. Balanced weights in the wrong order can have the same effect, for example if they come
+    from `value_counts()`, which sorts by frequency instead of class id.
 
     ## Why it is bad
     Cross entropy weights all rows equally, so the fastest way to lower the loss is to predict the common class.
-    From the first epoch, accuracy equals that class's share, which looks like a working model.
+    From the first epoch on, accuracy equals the share of that class, and the model seems to work.
 
     ## Example
     ```python
@@ -53,20 +53,21 @@ class ClassImbalance(Rule):
 
     ## Thresholds
     The common class must have a share of at least 0.9 (our choice): above that, a constant prediction reaches an
-    accuracy that often passes for good. There must be at least 50 rows (our choice): the chance that a class with
-    75% of the data makes up 90% of 50 random rows is about 1 in 100. For weights, the ratio of any two class
-    weights must equal the ratio of the label counts, to within 15% plus sampling error, and the most common class
-    must have at least twice the labels and twice the weight of the rarest. Weights count as balanced but in the
-    wrong order if their inverses add up, within 1%, to the number of classes, the number of rows, or 1, and are
-    distributed like the label counts, while some class has at least twice as many labels as its weight implies.
+    accuracy that often looks good. There must be at least 50 rows (our choice): the chance that a class with 75%
+    of the data makes up 90% of 50 random rows is about 1 in 100. Class weights are reported if the ratio of any
+    two equals the ratio of their label counts, to within 15% plus sampling error, and the most common class has
+    at least twice the labels and twice the weight of the rarest. Weights count as balanced but in the wrong order
+    if their inverses add up, within 1%, to the number of classes, the number of rows, or 1, and are distributed
+    like the label counts, while some class has at least twice as many labels as its weight implies.
 
     ## Known problems
-    The imbalance may be real, and a model that ranks well needs no weights. In that case, judge it by a metric on
-    which a constant prediction scores badly, and ignore this rule. The finding is only a note where something
-    unseen may compensate: in Keras before `fit`, which receives the class weights (`diagnose run` sees them); with
-    a custom loss; in PyTorch when the checked batch happens to hold only one class; with a `Trainer` that has its
-    own sampler; and with a single output, which is often trained to rank the rows and evaluated on the ranking. If
-    only the first rows are known, nothing is reported: they may be sorted.
+    The imbalance may be real, and a model that ranks rows well needs no weights. In that case, judge it by a
+    metric on which a constant prediction scores badly, and ignore this rule. The finding is only a note if
+    something that the rule cannot see may compensate: in Keras before `fit`, which receives the class weights
+    (`diagnose run` sees them); with a custom loss; in PyTorch when the checked batch happens to contain only one
+    class; with a `Trainer` that has its own sampler; and with a single output, which is often trained to rank the
+    rows and evaluated on the ranking. If only the first rows are known, nothing is reported, because they may be
+    sorted.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (how well a random model would score);

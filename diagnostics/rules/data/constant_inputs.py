@@ -37,12 +37,12 @@ DROP = "drop the columns that are constant over the whole dataset: table.std(axi
 
 
 class ConstantInputs(Rule):
-    """An input, or a column of it, is the same for every example.
+    """An input, or one of its columns, is the same for every example.
 
     ## What it does
-    Compares the examples of one batch, and fires if all inputs are identical across examples, if one
-    floating-point input is, or if a table has constant columns. In a watched run it also looks for blank rows:
-    rows filled with a single value, such as 0, that have different targets.
+    Compares the examples of one batch, and fires if all inputs, or one floating-point input, are identical across
+    examples, or if a table has constant columns. In a watched run, it also looks for blank rows: rows that are
+    filled with a single value, such as 0, but have different targets.
 
     ## Why it is bad
     A constant carries no information. If all inputs are constant, the model can only learn a constant prediction,
@@ -64,19 +64,19 @@ class ConstantInputs(Rule):
     ```
 
     ## Thresholds
-    There must be at least 8 examples, or at least 32 for single columns, which are checked in tables of at most
+    There must be at least 8 examples. Single columns need at least 32, and are checked only in tables of at most
     1000 columns (our choice). If all inputs are equal, the finding is an error when the labels differ, and a
-    warning when the labels are equal or unknown, or when an unshuffled dataset has different rows later. One
-    constant input among several, or some constant columns, is a note. For blank rows, at least 8 rows and at least
-    2% of the sampled rows must be blank. Each must have 16 numbers or more, several different targets must occur
-    among them, and the value that fills them must make up less than 1% of the numbers in the other rows.
+    warning when the labels are equal or unknown, or when an unshuffled dataset has different rows later. If only
+    some inputs or columns are constant, it is a note. There must be at least 8 blank rows, making up at least 2%
+    of the sampled rows. Each must have at least 16 values, they must have at least two different targets, and the
+    value that fills them must make up less than 1% of the values in the other rows.
 
     ## Known problems
     Only one batch is checked, so a column that rarely changes looks constant. Columns that are constant at 0, or
     at the smallest value of the table, are not reported, because rare categories and image borders look the same.
-    Integers, and inputs named like masks, positions, lengths, weights and token types, are often constant, so they
-    count only if all other inputs are constant as well. If all inputs are integers, they are reported only when
-    they are images and every pixel of the batch has the same value. A batch that is repeated on purpose is
+    Integers, and inputs named like masks, positions, lengths, weights and token types, are often constant, so
+    they count only if all other inputs are constant as well. If all inputs are integers, they are reported only
+    if they are images and every pixel in the batch has the same value. A batch that is repeated on purpose is
     reported.
 
     ## Sources

@@ -43,16 +43,16 @@ class LabelsInInputs(Rule):
 
     ## What it does
     If a batch has no target although the loss needs one, checks whether one of its inputs is named `labels`,
-    `label`, `label_ids`, `targets`, `target` or `y`. After a crash it gets the same information from the
-    traceback. In a watched run it compares input rows with their targets, and looks for a number among the inputs
-    that equals the target. For a masked language model, it looks for targets that are the mask token itself,
-    because the labels were taken from the tokens after masking, or are the same tensor.
+    `label`, `label_ids`, `targets`, `target` or `y`. After a crash, it gets the same information from the
+    traceback. In a watched run, it compares input rows with their targets, and looks for an input value that
+    equals the target. For a masked language model, it looks for targets that are the mask token itself: the
+    labels were copied from the tokens after masking, or share the same tensor.
 
     ## Why it is bad
-    The loss compares the prediction with a target. Keras treats a batch that is a single dict as inputs only,
-    labels included, so the target is None: there is no loss, and nothing to compute a gradient from. The error
-    does not mention labels: `None values not supported` in Keras 3, `No gradients provided for any variable` in
-    earlier versions.
+    The loss compares the prediction with a target. If a batch is a single dict, Keras treats everything in it as
+    inputs, labels included. The target is then None, so there is no loss, and nothing to compute a gradient from.
+    The error does not mention labels: `None values not supported` in Keras 3, `No gradients provided for any
+    variable` in earlier versions.
 
     If the target stays among the features, or a window ends with the value to be predicted, the model copies it to
     the output. The scores look perfect, even in evaluation, but the model is useless wherever the answer is
@@ -74,8 +74,8 @@ class LabelsInInputs(Rule):
     )
     ```
 
-    Then check what the loss reads. These models return logits, but the string
-    `loss="sparse_categorical_crossentropy"` selects a loss that reads probabilities: that is the next bug,
+    Then check what the loss expects. These models return logits, but the string
+    `loss="sparse_categorical_crossentropy"` selects a loss that expects probabilities: that is the next bug,
     `logits-as-probabilities`.
 
     For the TensorFlow classes in transformers 4 there is another fix: keep the labels among the inputs and call
@@ -83,26 +83,29 @@ class LabelsInInputs(Rule):
     KerasHub model has no loss of its own and fails with `No loss to compute`.
 
     ## Thresholds
-    None for a batch without a target. Otherwise, one number in the row must equal the target of a regression whose
-    targets have at least 20 different values, or must have exactly one value per class. This must hold for at
-    least 100 rows without exception. It must be the only such number, and at least two others must vary: rows that
-    contain nothing but a code for their class are synthetic data.
+    None for a batch without a target. Otherwise, one value in each row must reveal the target: it equals a
+    regression target that takes at least 20 different values, or each class has its own value. This must hold
+    without exception for at least 100 rows, and for only one value in the row. At least two other values must
+    vary: rows that contain nothing but a code for their class are synthetic data.
 
-    In sequences of measurements, the number must be in the last step, where a window may end too late. An earlier
-    step is usually meant to be remembered, as in memory tests of recurrent networks, so it counts only if at least
-    10 rows overlap, as windows of one series do, and their neighbouring values have a correlation of 0.5 or more.
+    In a sequence of measurements, that value must be in the last step, because a window may end one step too
+    late. A value in an earlier step is usually meant to be remembered, as in memory tests for recurrent networks.
+    It counts only if at least 10 rows overlap, like windows of one series, and neighbouring values have a
+    correlation of at least 0.5.
 
-    A token model whose targets are one of its inputs must reproduce 90% of random tokens after training. A model
-    without an encoder must not look ahead, as an autoencoder does, unless it is a `ForMaskedLM` class from
-    transformers. Targets count as the mask token if every target equals the input at its position, at most half of
-    the positions have a target, at least half of these hold one and the same token, and that token occurs nowhere
-    else. If the model is not a `ForMaskedLM` class, its predictions must also depend on later tokens: a decoder
-    may have a target only for an answer that is often the same word. We chose these shares; BERT masks 15% of the
-    tokens and replaces 80% of these with the mask token.
+    If the targets are the tokens of an input, that input is replaced by random tokens, and the trained model must
+    return 90% of them. If the model has no other token input, its predictions must not depend on later tokens:
+    otherwise it may be an autoencoder, unless it is a `ForMaskedLM` class from transformers.
+
+    A token counts as the mask token if every target equals the input at its position, at most half of the
+    positions have a target, the token fills at least half of those positions, and it occurs nowhere else. If the
+    model is not a `ForMaskedLM` class, its predictions must also depend on later tokens: a decoder may have
+    targets only for an answer, which is often the same word. We chose these shares; BERT masks 15% of the tokens
+    and replaces 80% of these with the mask token.
 
     ## Known problems
-    Targets with a name that is not in the list are not recognised. A model that computes its own loss (`add_loss`,
-    a custom `train_step`, a Hugging Face model with labels) needs its labels among the inputs; it is not reported
+    Targets whose name is not listed above are not recognised. A model that computes its own loss (`add_loss`, a
+    custom `train_step`, a Hugging Face model with labels) needs its labels among the inputs; it is not reported
     if this can be detected.
 
     ## Sources

@@ -23,7 +23,7 @@ class LabelsMissing(MessageRule):
 
     ## What it does
     Looks for labels in a batch when the training loop uses the loss that the model returns, as `Trainer` does by
-    default. After a crash it examines the inputs and outputs of the model, or the arguments of `fit`.
+    default. After a crash, it examines the model's inputs and outputs, or the arguments of `fit`.
 
     ## Why it is bad
     A Hugging Face model computes its loss only if its inputs contain `labels`. Without them it returns logits and
@@ -47,7 +47,7 @@ class LabelsMissing(MessageRule):
     None: the labels are either there or not.
 
     ## Known problems
-    Before training, a batch without labels is reported only where the model is known to compute the loss: a custom
+    Before training, a batch without labels is reported only if the model is known to compute the loss: a custom
     loop may compute it outside the model, or create the labels from the inputs. A model that got labels and still
     returned no loss, because it has no head that computes one, has a different problem and is not reported.
 

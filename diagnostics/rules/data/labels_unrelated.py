@@ -28,23 +28,23 @@ class LabelsUnrelated(Rule):
     """Inputs are paired with the targets of other rows.
 
     ## What it does
-    Tracks some training rows through the run by their content, and compares each row's target with the one it had
-    when it first appeared. Rows that naturally repeat, such as those made of a few categories, are left out. If
-    the targets change about as often as a random reassignment would change them, and belong to other rows, the
-    inputs are paired with the wrong targets.
+    Recognises some training rows by their content throughout the run, and compares each row's target with the one
+    it had when it first appeared. Rows that naturally repeat, such as those made of a few categories, are left
+    out. If the targets change about as often as a random reassignment would change them, and belong to other
+    rows, the inputs are paired with the wrong targets.
 
-    `diagnose run` also reads the script. It looks for inputs and targets that are shuffled one after the other,
-    each in place, with one generator that is not reseeded in between, and for inputs that are filtered by content
-    while their targets are only cut to the same length.
+    `diagnose run` also reads the script. It looks for inputs and targets that are shuffled in place one after the
+    other with the same generator, without reseeding it in between. It also looks for inputs that are filtered by
+    content while their targets are only cut to the same length.
 
-    For a model that tags tokens, it checks in one batch whether the start token has several tags while the ends of
-    the rows have at most one. For the first batch of a run, it compares the rows that reached the model with the
-    examples that the collator received, or with the loader's batch, to see whether the inputs were reordered
+    If the model tags tokens, it checks one batch for start tokens that have several different tags while the ends
+    of the rows have at most one. For the first batch of a run, it compares the rows that reached the model with
+    the examples that the collator received, or with the loader's batch, to see whether the inputs were reordered
     without the targets.
 
     ## Why it is bad
-    Targets that are unrelated to their rows cannot be learned: the loss ends where a constant prediction would.
-    Usually only one of the two is shuffled, or each is shuffled in its own order.
+    Targets that are unrelated to their rows cannot be learned: the loss ends up at that of a constant prediction.
+    Usually only the inputs or only the targets were shuffled, or each in a different order.
 
     ## Example
     ```python
@@ -62,25 +62,26 @@ class LabelsUnrelated(Rule):
     ```
 
     ## Thresholds
-    We chose the numbers below. At least 32 rows must recur, hardly any of them twice within an epoch. The share of
-    unchanged targets must be at most two standard deviations above the share that a random reassignment would
-    leave, and the mean squared change at least 80% of the change that it would cause: noisy labels, or labels from
-    several annotators, change less. A quarter of the changed targets must be targets that other rows had. Within a
-    batch, the targets of neighbouring rows must differ at least 90% as much as those of any two rows: in few-shot
-    training, each episode has its own targets, and they do belong to its rows. In PyTorch, the loss must also be
-    at least 95% of a constant prediction's.
+    We chose the numbers below. At least 32 rows must recur, hardly any of them twice within an epoch. The share
+    of unchanged targets must be at most two standard deviations above what a random reassignment would leave
+    unchanged, and the mean squared change must be at least 80% of what it would cause: noisy labels, or labels
+    from several annotators, change less. At least a quarter of the changed targets must be targets that other
+    rows had. Within a batch, the targets of neighbouring rows must differ at least 90% as much as those of two
+    random rows: in few-shot training, each episode has its own targets, and they do belong to its rows. In
+    PyTorch, the loss must also be at least 95% of that of a constant prediction.
 
-    For tags, in a batch of 8 rows or more, at least 10% of the start tokens must have a different tag from the
-    majority, while all tokens in the last quarter of every row share one tag or are ignored.
+    For tags, the batch must have at least 8 rows. At least 10% of its start tokens must have a different tag from
+    the majority, while all tokens in the last quarter of every row share one tag or are ignored.
 
-    The first batch must have 8 rows or more, all of them different. The loss must receive exactly the targets of
-    the examples, but at least two of them must be paired with rows whose own target differs.
+    For reordered inputs, the first batch must have at least 8 rows, all of them different. The loss must receive
+    exactly the targets of these examples, but at least two of the targets must be paired with rows whose own
+    target differs.
 
     ## Known problems
-    Augmented rows differ each time and cannot be tracked. Images drawn with replacement are mistaken for rows that
-    naturally repeat; measurements, where every row has its own values, are not. A Keras model with a custom
-    train_step is not checked: it may need two unpaired datasets, as CycleGAN does. If two lists got out of step
-    once before training, other than through two shuffles in the script, their labels look noisy: see
+    Augmented rows differ each time and cannot be tracked. Images drawn with replacement are mistaken for rows
+    that naturally repeat; measurements, where every row has its own values, are not. A Keras model with a custom
+    train_step is not checked: it may need two unpaired datasets, as CycleGAN does. If inputs and targets got out
+    of step once before training, other than by two shuffles in the script, the labels look noisy: see
     `not-learning`.
 
     ## Sources

@@ -22,14 +22,14 @@ class LeakedEvaluationRows(Rule):
     """Evaluation rows are also in the training set.
 
     ## What it does
-    Compares evaluation rows with training rows by their content, without labels, and counts the evaluation rows
+    Compares the contents of evaluation rows and training rows, without labels, and counts the evaluation rows
     that are also in the training set.
 
-    `diagnose run` also searches the script for held-out data that is never used, while code whose names suggest
-    evaluation reads the training data: a loader built next to the training loader, a result such as `val_accuracy
-    = evaluate(model, train_loader)`, or a function that iterates over the training data instead of its argument.
-    With `tf.data`, it checks whether `take` and `skip` split a shuffle that is redrawn in each iteration. For a
-    Keras model that is fitted several times, it checks whether the rows of an evaluation were in an earlier fit,
+    `diagnose run` also searches the script for held-out data that is never used, while code that is named like an
+    evaluation reads the training data. This code may be a second loader, a result such as `val_accuracy =
+    evaluate(model, train_loader)`, or a function that iterates over the training data instead of its argument.
+    With `tf.data`, it checks whether `take` and `skip` split a dataset that is reshuffled in each iteration. For
+    a Keras model that is fitted several times, it checks whether the evaluation rows were used in an earlier fit,
     as when all folds of a cross-validation train the same model.
 
     ## Why it is bad
@@ -52,26 +52,28 @@ class LeakedEvaluationRows(Rule):
     At least 1% of the compared evaluation rows, and at least 5 of them, must be in the training set (our choice):
     a leak of that size can change a score by a percentage point, and is too large to be one or two chance matches.
 
-    Rows that repeat within the training set also occur outside it. If there are k possible rows, all equally
-    common, m rows read from the whole set contain k (1 - exp(-m/k)) different ones. The rule estimates k from that
-    number; a new row is then among N training rows with probability 1 - exp(-N/k). Up to twice that share (we
-    chose the factor, because few duplicates occur in a few hundred rows), the finding is only a note. It is also a
-    note if the inputs can form only a few different rows (9 bits, for example, form 512), and the training set
-    contains most of them: the share that it contains is also the share of new rows expected to be in it. If all
-    evaluation rows were found, that counts as expected only if the estimated share is at least 90% (our choice).
+    If rows repeat within the training set, some will also occur outside it by chance. If there are k possible
+    rows, all equally common, m rows drawn from the whole set contain k (1 - exp(-m/k)) different ones. The rule
+    estimates k from that number; a new row is then among N training rows with probability 1 - exp(-N/k). If the
+    share of leaked rows is at most twice that probability, the finding is only a note (we chose the factor,
+    because a few hundred rows contain few duplicates). It is also a note if only a few different rows are
+    possible (512 for 9 bits, for example), and the training set contains most of them: the share of possible rows
+    that it contains is also the share of new rows expected to be in it. If all evaluation rows were found in the
+    training set, that counts as expected only if the estimated share is at least 90% (our choice).
 
-    A model that is fitted several times is reported if 90% of the rows of two evaluations, made after different
-    fits that share rows, were in earlier fits but none were in the latest one, and if the weights at the start of
-    a fit equal those at the end of the previous one.
+    A model that is fitted several times is reported if two evaluations follow different fits that share rows, if
+    90% of their rows were in earlier fits but none in the latest one, and if each fit starts with the weights of
+    the previous one.
 
-    Windows overlap if at least half of the evaluation rows recur inside training windows, shifted by a few steps.
+    Windows count as overlapping if at least half of the evaluation rows recur in training windows, shifted by a
+    few steps.
 
     ## Known problems
     Some duplicates are natural: short texts ("thank you"), tables with few columns, blank images. Two people may
-    have written the same sentence, one on each side of the split; whether it should count is your decision. Rows
-    that were copied before the split to balance classes look the same but are a mistake, so read the note.
-    Near-duplicates (another crop, an extra space) are not found. If the training set is large, only part of it is
-    compared, and the true number is higher. If only the names of variables in the script say which data is held
+    have written the same sentence, one on each side of the split; you decide whether it should count. Rows that
+    were copied before the split to balance classes look the same but are a mistake, so read the note.
+    Near-duplicates (a different crop, an extra space) are not found. If the training set is large, only part of
+    it is compared, and the true number is higher. If only variable names in the script show which data is held
     out, the finding is a note.
 
     ## Sources

@@ -9,10 +9,10 @@ class MissingPadToken(MessageRule):
     """Rows have to be padded, but the tokenizer or the model has no padding token.
 
     ## What it does
-    Recognises the corresponding errors of transformers' tokenizers and sequence classifiers.
+    Recognises the errors that the tokenizers and sequence classifiers in transformers raise in this case.
 
     ## Why it is bad
-    Models such as GPT-2 and Llama were trained on packed text and never needed padding. A batch of rows of
+    Models such as GPT-2 and Llama were trained on packed text and never needed padding. A batch of rows with
     different lengths does need it, and so does a classifier, which looks for the last token that is not padding.
 
     ## Example

@@ -18,8 +18,8 @@ class MostlyPadding(Rule):
     Uses the attention mask to compute how much of a batch is padding, and how long its examples really are.
 
     ## Why it is bad
-    The result is correct, because masked positions do not count. But the model still computes them, which costs
-    time and memory. Batches that are padded only to their own longest example, or made of examples of similar
+    The result is correct, because masked positions do not count. But the model still processes them, which costs
+    time and memory. Batches that are padded only to their own longest example, or consist of examples of similar
     length, train the same model in a fraction of the time.
 
     ## Example
@@ -36,8 +36,8 @@ class MostlyPadding(Rule):
     ```
 
     ## Thresholds
-    More than half of all positions must be padding (our choice): above that, the model computes more padding than
-    text.
+    More than half of all positions must be padding (our choice): above that, the model processes more padding
+    than text.
 
     ## Known problems
     Only one batch is checked. A fixed length may be intended: TPUs and compiled models need the same shape for

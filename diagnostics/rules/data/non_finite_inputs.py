@@ -24,14 +24,15 @@ class NonFiniteInputs(MessageRule):
     ## What it does
     When the loss of a batch, or the gradient of a weight, is NaN or infinite, searches the inputs and
     floating-point targets of that batch for such values and names the rows. Infinities in an input whose name
-    contains mask or bias are ignored, because attention masks use them.
+    contains `mask` or `bias` are ignored, because attention masks use them.
 
     ## Why it is bad
     NaN propagates: one bad row makes the batch's loss NaN, the loss makes every gradient NaN, and the first
     optimizer step makes every weight NaN. After that, valid data cannot help.
 
-    The loss does not always show it. On a CPU, TensorFlow may fuse a dense layer and its ReLU into one operation
-    that turns NaN into 0: `fit` then reports a finite loss that stays at chance, while the first layer is NaN.
+    The loss does not always become NaN. On a CPU, TensorFlow may fuse a dense layer and its ReLU into one
+    operation that turns NaN into 0: `fit` then reports a finite loss that stays at chance, while the first layer
+    is NaN.
 
     ## Example
     ```python
@@ -52,8 +53,8 @@ class NonFiniteInputs(MessageRule):
 
     ## Known problems
     A NaN may be intended: an unknown target that the loss masks, or a gap in a time series that the model fills.
-    If loss and gradients are finite, the NaN was handled, and nothing is reported. Before training, only one batch
-    is checked, so a bad row elsewhere is found only when its batch is trained on.
+    If the loss and the gradients are finite, the NaN was handled, and nothing is reported. Before training, only
+    one batch is checked, so a bad row elsewhere is found only when its batch is trained on.
 
     ## Sources
     IEEE 754: an operation on a NaN gives a NaN. The Keras version of the Hugging Face course, chapter 8,

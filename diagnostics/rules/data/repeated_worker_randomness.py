@@ -15,13 +15,14 @@ class RepeatedWorkerRandomness(Rule):
     Looks for NumPy, Python or PyTorch random generators that the dataset, a transform or the collator draws from,
     and that a loader copies into each of its worker processes. Also looks for a `worker_init_fn` that gives all
     workers the same seed, and for a `__getitem__` that seeds a global generator with the same number for every
-    row. It only reads the code; nothing is drawn.
+    row. It only reads the code and draws no numbers.
 
     ## Why it is bad
     Each worker gets a copy of the dataset, including the generator in its current state. All workers therefore
-    draw the same sequence: with 4 of them, you get a quarter of the augmentations. Unless the workers are
-    persistent, the next epoch starts from new copies in the same state and repeats everything. PyTorch seeds each
-    worker differently only for the global generators: `torch`, `random` and `numpy.random`.
+    draw the same sequence: with 4 workers, you get only a quarter of the different augmentations. Unless the
+    workers are persistent, the next epoch starts from new copies in the same state and repeats everything.
+    PyTorch gives each worker a different seed only for the global generators: `torch`, `random` and
+    `numpy.random`.
 
     ## Example
     ```python
@@ -44,11 +45,11 @@ class RepeatedWorkerRandomness(Rule):
     ```
 
     ## Thresholds
-    None. With a single worker, the rule fires only if the worker is not persistent, because then every epoch
-    repeats the same draws; the finding is a note. A `__getitem__` counts if it unconditionally seeds with a
+    None. With a single worker, the finding is a note, and the rule fires only if the worker is not persistent,
+    because then every epoch repeats the same draws. A `__getitem__` counts if it unconditionally seeds with a
     constant, a module constant, or an attribute that only `__init__` sets, and then calls a function that draws
-    noise. It does not count if it uses the numbers it draws for a permutation or a projection, or if the name of
-    its class suggests evaluation.
+    noise. It does not count if the numbers are used for a permutation or a projection, or if its class name
+    suggests evaluation.
 
     ## Known problems
     A generator counts as copied unless its class or `worker_init_fn` visibly reseeds it: with `get_worker_info`, a

@@ -33,13 +33,13 @@ class SortedByLabel(Rule):
     """The rows are sorted by label and not shuffled, so each batch contains a single class.
 
     ## What it does
-    Reads the labels of the first batches in training order. The rule fires if several of them contain a single
-    class although the data has more, and nothing is known to shuffle the rows. In a watched run it checks the
-    labels of the training batches.
+    Reads the labels of the first batches in training order. The rule fires if several of these batches contain a
+    single class although the data has more, and nothing is known to shuffle the rows. In a watched run, it checks
+    the labels of the training batches.
 
     ## Why it is bad
     A step sees only its own batch. If the batch contains one class, the gradient pushes the model to predict that
-    class for every input, and the next class reverses it. The loss looks very good but jumps at each class
+    class for every input, and the next class undoes this. The loss looks very good but jumps at each class
     boundary, and batch norm normalises each class by its own statistics. The final model is biased towards the
     last class.
 
@@ -61,21 +61,21 @@ class SortedByLabel(Rule):
     ## Thresholds
     We chose the limits below. At least 3 of the first batches, with at least 8 labels each, must contain only one
     class. In random order, the probability of this must be below 1 in 1000, given the class frequencies among the
-    labels read, so rare classes alone raise no alarm. If only the first labels were read and all are equal, the
-    model must have at least three outputs.
+    labels read, so that rare classes alone are not reported. If only the first labels were read and all are
+    equal, the model must have at least three outputs.
 
-    For arrays given to Keras, all labels are read, and runs of equal labels must average at least 20 rows. The
-    rows that `validation_split` holds out are then compared with the others. Rows in another order are compared
-    as well: at least 10% of the rows held out must have labels that no other row has, and the probability of this
-    in random order must be below one in a million for one of these labels.
+    If arrays are passed to Keras, all labels are read, and runs of equal labels must be at least 20 rows long on
+    average. The rows that `validation_split` holds out are then compared with the others. If the rows are not
+    sorted by label, at least 10% of the held-out rows must have labels that no other row has, and for one of
+    these labels, the probability of this in random order must be below one in a million.
 
-    In a watched run, at least 6 batches must be sampled, most of them with a single class but not all with the
-    same one, under the same limit of 1 in 1000, and each step must use one batch.
+    In a watched run, each step must use one batch, and at least 6 batches must be sampled. Most of them must
+    contain a single class, but not all the same class, and the limit of 1 in 1000 applies here as well.
 
     ## Known problems
     Batches of one class may be intended: some pair or prototype losses need them, and a time series may have to
-    keep its order. A shuffled dataset counts as shuffled unless its buffer is known to hold less than 10% of the
-    rows. Only the first batches are read.
+    keep its order. A dataset with a shuffle buffer counts as shuffled unless the buffer is known to hold less
+    than 10% of the rows. Only the first batches are read.
 
     ## Sources
     The documentation for `torch.utils.data.DataLoader` (`shuffle`), `tf.data.Dataset.shuffle` (`buffer_size`) and

@@ -44,9 +44,9 @@ class TokenIdsOutOfRange(MessageRule):
     """A token id is outside the range of the embedding.
 
     ## What it does
-    Compares the token ids of a batch with the number of rows of the model's token embedding. Ids must be between 0
-    and the number of rows minus 1. After a crash, it reads the failing embedding from the stack frames; if its ids
-    are consecutive positions, it reports a sequence that is too long.
+    Compares the token ids of a batch with the number of rows in the model's token embedding. Ids must be between
+    0 and the number of rows minus 1. After a crash, it looks for the failing embedding in the stack frames; if
+    the ids are consecutive positions, it reports that the sequence is too long.
 
     ## Why it is bad
     An embedding is a table, and an id is a row number. PyTorch on a CPU raises `IndexError: index out of range in
@@ -70,8 +70,8 @@ class TokenIdsOutOfRange(MessageRule):
     ```
 
     ## Thresholds
-    None for the range: one id outside is enough. Ids count as positions if they increase by one from a start of at
-    most 2, the first position in RoBERTa (the id of its pad token plus one).
+    None for the range: one id outside it is enough. Ids count as positions if they start at 2 or less and
+    increase by one. RoBERTa's positions start at 2, the id of its pad token plus one.
 
     ## Known problems
     Before training, only one batch is checked; an id that is too rare to be in this batch is found only when its

@@ -31,19 +31,19 @@ FIX = {
 
 
 class UnknownTokens(Rule):
-    """Most tokens are unknown to the vocabulary.
+    """Most tokens are not in the vocabulary.
 
     ## What it does
-    Finds the tokenizer or the vocabulary that encoded a batch of texts, and counts the tokens that represent words
-    outside it: `unk_token_id` of a tokenizer, 1 for Keras' `TextVectorization`, the id of `<unk>` or `[UNK]` in a
-    dict. Padding and special tokens are left out.
+    Finds the tokenizer or the vocabulary that encoded a batch of texts, and counts the tokens that represent
+    words outside it: a tokenizer's `unk_token_id`, 1 for Keras' `TextVectorization`, or the id of `<unk>` or
+    `[UNK]` in a dict. Padding and special tokens are left out.
 
     ## Why it is bad
     All unknown words get the same id. Texts made up of unknown words differ only in their lengths, so the model
     cannot tell them apart: the loss stays near that of a constant prediction, or the model learns only the
     lengths. No exception is raised, and shapes and types are right. Usually the texts are not prepared as they
     were when the vocabulary was built: upper case with a lower-case vocabulary, a different normalisation, or a
-    different way of splitting words. Or the vocabulary belongs to another checkpoint, language or file.
+    different way of splitting words. Or the vocabulary belongs to a different checkpoint, language or file.
 
     ## Example
     ```python
@@ -66,10 +66,10 @@ class UnknownTokens(Rule):
     reported.
 
     ## Known problems
-    Only one batch is checked, and only if the tokenizer is found: in the collator, the dataset or the Trainer,
-    among the script's global variables, or anywhere as a transformers tokenizer or a `TextVectorization`. If it
-    finds several with different unknown tokens, the rule is not checked. A vocabulary that drops unknown words, as
-    word2vec does, leaves no trace in a batch.
+    Only one batch is checked, and only if the tokenizer is found: in the collator, the dataset, the Trainer or
+    the script's global variables. A transformers tokenizer or a `TextVectorization` is found wherever it is. If
+    there are several with different unknown tokens, the rule is not checked. A vocabulary that drops unknown
+    words, as word2vec does, leaves no trace in a batch.
 
     ## Sources
     Edward Fry, "The New Instant Word List" (The Reading Teacher, 1980): the first 100 words make up about half of

@@ -37,10 +37,10 @@ class UnscaledInputs(Rule):
 
     ## What it does
     The rule requires two pieces of evidence. The first is the scale of the floating-point inputs (or of integers
-    that look like pixels), or of the targets of a regression. The second is harm: an initial loss far above
-    chance, a copy of the model that learned nothing when trained on this batch with your optimizer and learning
-    rate, or a run that ended no better than a constant prediction. In Keras, it also reports a first layer that
-    scales inputs that are already scaled.
+    that look like pixels), or of regression targets. The second is harm: an initial loss far above chance, a copy
+    of the model that learned nothing when trained on this batch with your optimizer and learning rate, or a run
+    that ended no better than a constant prediction. In Keras, it also reports a first layer that scales inputs
+    that are already scaled.
 
     ## Why it is bad
     Initial weights and common learning rates are chosen for values of about unit scale. Inputs around 255 give
@@ -61,38 +61,39 @@ class UnscaledInputs(Rule):
     ```
 
     ## Thresholds
-    We chose the numbers below. An input, or one column of a table (of at most 1000 columns), must have a root mean
-    square of at least 30. Standardised values have a root mean square of 1; MNIST's raw pixels have one of 78.
-    Targets must also be at least 10 times the largest initial output.
+    We chose the numbers below. An input, or one column of a table (of at most 1000 columns), must have a root
+    mean square of at least 30. Standardised values have a root mean square of 1, and MNIST's raw pixels one of
+    78. Targets must also be at least 10 times the largest initial output.
 
     Images count as scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and the
-    batch is already between -1 and 1. A first layer that standardises counts as adapted to different numbers if,
-    for at least 80% of the features, both the standard deviation and the size of the values in the batch differ
-    from the adapted ones by a factor of 50 or more.
+    batch is already between -1 and 1. A first layer that standardises its inputs counts as adapted to other data
+    if, for at least 80% of the features, both the standard deviation and the size of the values in the batch
+    differ by a factor of 50 or more from those that it was adapted to.
 
-    Inputs count as tiny if all of them together have a root mean square of at most 0.02, for example bytes that
-    were divided by 255 twice. In a watched run, the harm is shown by at least 100 steps that ended no better than
-    the best constant prediction (for large inputs, at twice its loss or more), while a linear or radial fit to the
-    same rows, standardised, predicts other rows.
+    Inputs count as tiny if all of them together have a root mean square of at most 0.02, as do bytes that were
+    divided by 255 twice. A watched run shows the harm if it ends no better than the best constant prediction
+    after at least 100 steps (for large inputs, with at least twice its loss), although a linear or radial fit to
+    the same rows, standardised, predicts other rows.
 
-    Harm, for inputs: the initial loss exceeds the threshold of `initial-loss-off`. Or the median loss in the
-    second half of the trial run is more than 10% above that of the best constant prediction, and would not reach
-    it in another run of the same length, although the weights changed by at least 0.1% of their size per step.
+    Large inputs do harm if the initial loss exceeds the threshold of `initial-loss-off`. They also do harm if the
+    median loss in the second half of the trial run is more than 10% above that of the best constant prediction
+    and would not reach it in another run of the same length, although the weights changed by at least 0.1% of
+    their size per step.
 
-    Harm, for targets: in the trial run, the distance to the best constant prediction (the root of a squared error)
-    shrank by less than half a percent. In an experiment with targets around 20 to 300,000, three MLPs, and Adam at
-    0.001 and 0.01, the ten runs that started this slowly took from 263 to over 4000 steps just to learn the mean,
-    half of them over 1400.
+    Large targets do harm if the distance to the best constant prediction (the square root of a squared error)
+    shrank by less than half a percent in the trial run. In an experiment with targets from about 20 to 300,000,
+    three MLPs, and Adam at 0.001 and 0.01, the ten runs that started this slowly took between 263 and over 4000
+    steps just to learn the mean, and half of them took over 1400.
 
-    A run that did not learn is also reported if copies of it, trained on its own batches, learn with standardised
-    inputs; see `not-learning`.
+    A run that did not learn is also reported if copies of its model, trained on the same batches, learn with
+    standardised inputs; see `not-learning`.
 
     ## Known problems
     A model whose first layer scales its inputs works with raw numbers. It is not checked if that layer is a Keras
     layer made for this purpose, such as `Normalization`. With a different layer, such as batch normalisation, it
     is reported only if training fails for a different reason, such as a learning rate that is too high, and then
     the reported cause may be wrong. The trial is not used for runs with warm-up, because the trial itself has
-    none. Inputs with NaN or infinity are reported by `non-finite-inputs`, and inputs named mask or bias are
+    none. Inputs with NaN or infinity are reported by `non-finite-inputs`, and inputs named `mask` or `bias` are
     ignored.
 
     ## Sources

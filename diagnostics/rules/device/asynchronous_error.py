@@ -45,10 +45,10 @@ class AsynchronousError(MessageRule):
 
     ## What it does
     Recognises the errors that a device reports asynchronously (device-side asserts, illegal memory accesses,
-    launch failures), and those of cuBLAS, cuDNN and NCCL that usually have another cause. Lists the lines of the
-    training step that launched work on the device, up to the line in the traceback: one of them failed. If the
-    labels and the number of outputs are still known on the host, or the log contains the kernel's assertion, the
-    cause is reported as well, under its own rule.
+    launch failures), and errors from cuBLAS, cuDNN and NCCL whose cause is usually elsewhere. Lists the lines of
+    the training step that launched work on the device, up to the line in the traceback: one of them failed. If
+    the labels and the number of outputs are still known on the host, or the log contains the kernel's assertion,
+    the rule for that cause reports it as well.
 
     ## Why it is bad
     A GPU operation is queued, and the call returns before it has run. Python continues, and gets the error only at
@@ -75,10 +75,10 @@ class AsynchronousError(MessageRule):
     None: the rule fires only after a device has failed.
 
     ## Known problems
-    Calls that launch work on the device are recognised in the source by their names: a function of yours that
+    Calls that launch work on the device are recognised in the source by their names: one of your functions that
     computes only on the host may be listed as well. Work that was launched before the step and not synchronised
-    since is not listed. The text of a traceback does not show the environment, so it is unknown whether launches
-    were blocking.
+    since is not listed. A pasted traceback does not show the environment, so the rule cannot know whether
+    launches were blocking.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("Asynchronous execution"); NVIDIA, "CUDA C++ Programming Guide"

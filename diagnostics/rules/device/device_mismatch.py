@@ -30,7 +30,7 @@ class DeviceMismatch(MessageRule):
     """An operation got tensors on different devices.
 
     ## What it does
-    Recognises the error, and reads from the stack frames which tensor is on which device.
+    Recognises the error and finds out from the stack frames which tensor is on which device.
 
     ## Why it is bad
     An operation runs on one device and reads only that device's memory. A tensor on another device has to be
@@ -57,7 +57,7 @@ class DeviceMismatch(MessageRule):
 
     ## Known problems
     The finding lists the failing function's tensors under its own variable names, which may differ from yours. A
-    zero-dimensional CPU tensor, which may be mixed with others, is listed as well.
+    zero-dimensional CPU tensor, which may be mixed with tensors on other devices, is listed as well.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("cross-GPU operations are not allowed by default").

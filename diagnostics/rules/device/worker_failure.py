@@ -13,8 +13,8 @@ class WorkerFailure(MessageRule):
 
     ## Why it is bad
     Each worker is a separate process. On platforms that spawn processes (Windows, macOS), the dataset is pickled
-    for it, and lambdas, local functions, open files and locks cannot be pickled; the child process then reports
-    only `EOFError: Ran out of input`. A worker that is killed by a signal cannot report anything.
+    for each worker, and lambdas, local functions, open files and locks cannot be pickled; the child process then
+    reports only `EOFError: Ran out of input`. A worker that is killed by a signal cannot report anything.
 
     ## Example
     ```python

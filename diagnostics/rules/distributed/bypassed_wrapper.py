@@ -17,7 +17,7 @@ class BypassedWrapper(Rule):
     ## What it does
     Under `diagnose run` with several processes, counts the forward passes with gradients that go through
     DistributedDataParallel and those that call the wrapped module directly. It also compares the module's
-    trainable parameters with those it had when it was wrapped.
+    trainable parameters with those at the time of wrapping.
 
     ## Why it is bad
     DistributedDataParallel prepares the averaging of gradients in its own `forward`. A call to `model.module`, or
@@ -43,8 +43,8 @@ class BypassedWrapper(Rule):
 
     ## Known problems
     Calls to other methods of the module (`model.module.loss(batch)`) are missed. A script that calls a collective
-    itself in every step is not reported, because it may average the gradients there, even if it only gathers its
-    losses.
+    itself in every step is not reported, even if it only gathers its losses, because it may average the gradients
+    there.
 
     ## Sources
     The documentation for `torch.nn.parallel.DistributedDataParallel`; "Distributed Data Parallel" in PyTorch's

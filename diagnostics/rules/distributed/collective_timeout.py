@@ -16,13 +16,13 @@ class CollectiveTimeout(MessageRule):
     """A collective timed out: not every rank took part.
 
     ## What it does
-    Recognises the timeout messages of NCCL's watchdog, gloo and the rendezvous, and reports which rank gave up, in
-    which call, and after how long. If a log contains the messages of several ranks, it compares their calls: the
-    rank that is behind or made a different call is the place to look first.
+    Recognises the timeout messages of NCCL's watchdog, gloo and the rendezvous, and reports which rank gave up,
+    in which call, and after how long. If a log contains the messages of several ranks, it compares their calls:
+    look first at the rank that is behind or made a different call.
 
     ## Why it is bad
     A collective completes only when all ranks have called it. The rank that reports the timeout is the one that
-    waited. The cause is in another rank: it crashed, took a different branch, has fewer batches, or is still
+    waited. The cause is on another rank, which crashed, took a different branch, has fewer batches, or is still
     reading data or saving a checkpoint.
 
     ## Example

@@ -57,12 +57,12 @@ class DivergedReplicas(Rule):
     """The replicas of one model differ between ranks although they should stay identical.
 
     ## What it does
-    Under `diagnose run` with several processes, each rank samples a few values from up to 32 parameters of a model
-    in DistributedDataParallel, at the first forward pass after optimizer steps 0, 1, 2, 4, 8 and so on. This needs
-    no collective. Without the wrapper, each rank samples the parameters of the first optimizer after these steps,
-    in two cases: the script averages most of their gradients with `all_reduce`, one by one or all in one tensor;
-    or the loaders give each rank its share of the rows (DistributedSampler, Accelerate) and nothing averages the
-    gradients. The samples are compared once all ranks on a host have exited.
+    Under `diagnose run` with several processes, each rank samples a few values from up to 32 parameters of a
+    model wrapped in DistributedDataParallel, at the first forward pass after optimizer steps 0, 1, 2, 4, 8 and so
+    on. This needs no collective. Without the wrapper, each rank samples the parameters of the first optimizer
+    after these steps, in two cases: the script averages most of their gradients with `all_reduce`, one by one or
+    all in one tensor; or the loaders give each rank its share of the rows (DistributedSampler, Accelerate) and
+    nothing averages the gradients. The samples are compared once all ranks on a host have exited.
 
     ## Why it is bad
     DistributedDataParallel starts all replicas from the same weights and averages their gradients so that they
@@ -85,16 +85,16 @@ class DivergedReplicas(Rule):
     ```
 
     ## Thresholds
-    Two ranks must differ in a value by more than 0.1% of the parameter's typical value. If nothing averages the
-    gradients, half of the parameters must also agree after the first step, within 20% of that value: models that
-    start from different seeds differ on purpose.
+    A value must differ between two ranks by more than 0.1% of the typical size of the parameter's values. If
+    nothing averages the gradients, half of the parameters must also agree to within 20% of that size after the
+    first step: models that start from different seeds differ on purpose.
 
     ## Known problems
-    Only ranks on the same host are compared. Models in FSDP are not compared, because each rank holds a different
-    shard. Replicas are not compared either if they may differ on purpose: with a communication hook, as for local
-    SGD, or within `model.join()`, where one rank may be an epoch ahead. If a script averages its replicas only
-    occasionally, in a function compiled with torch.compile, or through files, they look as if nothing averaged
-    them. Batch norm's statistics are not compared: DistributedDataParallel uses those of rank 0.
+    Only ranks on the same host are compared. Models wrapped in FSDP are not compared, because each rank holds a
+    different shard. Replicas are not compared either if they may differ on purpose: with a communication hook, as
+    for local SGD, or within `model.join()`, where one rank may be an epoch ahead. If a script averages its
+    replicas only occasionally, in a function compiled with torch.compile, or through files, the rule sees no
+    averaging. Batch norm's statistics are not compared: DistributedDataParallel uses those of rank 0.
 
     ## Sources
     "Distributed Data Parallel" in PyTorch's notes (construction, backward pass).

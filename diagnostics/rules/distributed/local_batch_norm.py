@@ -18,12 +18,13 @@ class LocalBatchNorm(Rule):
 
     ## What it does
     Under `diagnose run` with several processes, checks whether a model wrapped in DistributedDataParallel has
-    batch norm layers in training mode that are not `SyncBatchNorm`, and how many rows each rank passes at once.
+    batch norm layers in training mode that are not `SyncBatchNorm`, and how many rows each rank processes per
+    forward pass.
 
     ## Why it is bad
-    The effective batch includes the rows of all ranks, but mean and variance are computed from one rank's rows.
-    The fewer rows there are, the noisier the statistics: with n values per channel, the relative standard error of
-    the variance is about sqrt(2/(n-1)), which is 53% for 8 values and 82% for 4.
+    The effective batch includes the rows of all ranks, but the mean and variance are computed from one rank's
+    rows. The fewer rows there are, the noisier the statistics: with n values per channel, the relative standard
+    error of the variance is about sqrt(2/(n-1)), which is 53% for 8 values and 82% for 4.
 
     ## Example
     ```python

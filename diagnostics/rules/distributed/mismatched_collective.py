@@ -14,14 +14,14 @@ class MismatchedCollective(MessageRule):
     """The ranks wait in different collectives, so none of them can complete.
 
     ## What it does
-    Under `diagnose run`, if no rank has moved for a long time, compares the `torch.distributed` calls that the
-    ranks are waiting in, and the lines that made them. In a pasted log, it recognises the message that
-    `TORCH_DISTRIBUTED_DEBUG=DETAIL` prints.
+    Under `diagnose run`, if no rank has made progress for a long time, compares the `torch.distributed` calls
+    that the ranks are waiting in, and the lines that made these calls. In a pasted log, it recognises the message
+    that `TORCH_DISTRIBUTED_DEBUG=DETAIL` prints.
 
     ## Why it is bad
     A collective completes only when every rank has called it. A rank that took a different branch waits in a
-    different collective, and all ranks wait for each other until the time limit ends the job ten or thirty minutes
-    later, with a message that names the ranks that waited.
+    different collective, and all ranks wait for each other until the time limit ends the job ten or thirty
+    minutes later, with a message that names only ranks that waited.
 
     ## Example
     ```python
@@ -42,8 +42,8 @@ class MismatchedCollective(MessageRule):
     All ranks of the host must be stuck for the duration of `--stall-timeout` (default: 20 minutes).
 
     ## Known problems
-    Waiting inside C++ is not counted: DistributedDataParallel's own all-reduces look like a backward pass. Ranks
-    on several hosts are compared only if their reports go to a folder that all hosts share.
+    Collectives called from C++ are not recognised: DistributedDataParallel's own all-reduces look like a backward
+    pass. Ranks on different hosts are compared only if their reports go to a folder that all hosts share.
 
     ## Sources
     The documentation for `torch.distributed` ("Debugging", `TORCH_DISTRIBUTED_DEBUG`).

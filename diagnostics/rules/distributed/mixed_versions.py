@@ -20,7 +20,7 @@ class MixedVersions(MessageRule):
 
     ## What it does
     `diagnose network` compares the versions that each rank has loaded. In a pasted log or traceback, the rule
-    recognises NCCL's message.
+    recognises NCCL's error message.
 
     ## Why it is bad
     The ranks communicate through their library's protocol, which changes from version to version. A job with mixed

@@ -16,15 +16,15 @@ class RanksShareRandomness(Rule):
     """The ranks draw the same random numbers for different rows.
 
     ## What it does
-    Under `diagnose run` with several processes, each rank records checksums of the global random generators at the
-    end of the forward pass after optimizer steps 0, 1, 2, 4, 8 and so on, and at the start of the next one. If
-    random numbers were drawn between the two, for example for noise, diffusion time steps, mixup or augmentation,
-    the ranks are compared.
+    Under `diagnose run` with several processes, each rank records checksums of the global random generators at
+    the end of the forward pass after optimizer steps 0, 1, 2, 4, 8 and so on, and at the start of the next
+    forward pass. If random numbers were drawn between the two, for example for noise, diffusion time steps, mixup
+    or augmentation, the ranks are compared.
 
     ## Why it is bad
-    All ranks add the same noise, and crop and flip in the same way. Their gradients are averaged over the rows of
-    all ranks but over only one draw of the noise, so the noise has the variance of a single rank. Diffusion models
-    suffer most, because all ranks train at the same time steps.
+    All ranks add the same noise, and make the same crops and flips. Their gradients are averaged over the rows of
+    all ranks but over only one draw of the noise, so the noise has the same variance as on a single rank.
+    Diffusion models suffer most, because all ranks train at the same time steps.
 
     ## Example
     ```python
@@ -43,8 +43,8 @@ class RanksShareRandomness(Rule):
     although their rows differed.
 
     ## Known problems
-    The finding is a note, because it may be intended. Random numbers drawn by loader workers are not compared, and
-    neither is dropout, which is drawn within the forward pass.
+    The finding is a note, because sharing random numbers may be intended. Random numbers drawn by loader workers
+    are not compared, and neither is dropout, which is drawn within the forward pass.
 
     ## Sources
     github.com/facebookresearch/detr/issues/297 (why the seed is shifted by the rank); the documentation for

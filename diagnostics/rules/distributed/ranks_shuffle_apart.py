@@ -15,13 +15,13 @@ class RanksShuffleApart(Rule):
 
     ## What it does
     Under `diagnose run` with several processes, checks the training loaders that give each rank a share of the
-    rows. For each, it records the seed and the epoch of its `DistributedSampler`, and a checksum of the indices of
-    a `Subset`, as created by `random_split`. They are compared once all ranks have exited.
+    rows. It records the seed and the epoch of the `DistributedSampler` and, for a `Subset` such as those from
+    `random_split`, a checksum of the indices. These are compared once all ranks have exited.
 
     ## Why it is bad
-    The ranks' shares are disjoint only if all ranks split the same order. With different seeds, some rows are
-    drawn twice in an epoch, and others not at all. With different splits, one rank trains on the rows that another
-    holds out: the model has seen its evaluation rows, and the score is too high.
+    The ranks' shares are disjoint only if all ranks put the rows in the same order before splitting them. With
+    different seeds, some rows are drawn twice in an epoch, and others not at all. With different splits, one rank
+    trains on the rows that another holds out: the model has seen its evaluation rows, and the score is too high.
 
     ## Example
     ```python
@@ -38,7 +38,7 @@ class RanksShuffleApart(Rule):
     ```
 
     ## Thresholds
-    None: one difference in the same iteration, over datasets of the same length, is enough.
+    None: one difference in the same iteration is enough, if the datasets have the same length.
 
     ## Known problems
     Splits other than a `Subset`, such as `Dataset.train_test_split` without a seed, are not compared.

@@ -20,8 +20,8 @@ class RepeatedShuffle(Rule):
 
     ## Why it is bad
     Every epoch has the same batches in the same order, and each rank sees the same share of the rows throughout
-    training. The gradient noise that shuffling should vary repeats in every epoch, and no rank ever sees another
-    rank's rows. The loss still falls, so nothing looks wrong.
+    training. The gradient noise, which shuffling should vary, is the same in every epoch, and no rank ever sees
+    another rank's rows. The loss still falls, so nothing looks wrong.
 
     ## Example
     ```python
@@ -37,8 +37,8 @@ class RepeatedShuffle(Rule):
     ```
 
     ## Thresholds
-    A dataset must have been iterated over at least twice with one optimizer, each time with the same order of at
-    least two batches.
+    A dataset must have been iterated over at least twice with one optimizer, in at least two batches and in the
+    same order each time.
 
     ## Known problems
     A sampler with a custom `__iter__` is not checked. Neither is a sampler without `shuffle`, whose order is meant

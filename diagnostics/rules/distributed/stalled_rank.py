@@ -11,12 +11,12 @@ from diagnostics.text.join import capitalized, count_of
 
 
 class StalledRank(Rule):
-    """No rank makes progress: one does not reach the collective that the others wait in.
+    """No rank makes progress: one does not reach the collective that the others are waiting in.
 
     ## What it does
-    Under `diagnose run` with several processes, a thread checks periodically whether a step ended, a collective
-    was called, or the main thread has moved to another instruction. If none of this happens on any rank of the
-    host for the duration of `--stall-timeout`, it reports where each rank is.
+    Under `diagnose run` with several processes, a thread checks periodically whether a step has ended, a
+    collective has been called, or the main thread has moved to another instruction. If none of this happens on
+    any rank of the host for the duration of `--stall-timeout`, it reports where each rank is.
 
     ## Why it is bad
     The ranks that time out are the ones that waited, and their messages name only themselves. The cause is where
@@ -41,8 +41,8 @@ class StalledRank(Rule):
     reported before the first step, because preparing data may take hours.
 
     ## Known problems
-    A single Python call that runs for more than 20 minutes looks the same, for example a rank that waits for
-    another program. If C code holds Python's global lock (GIL), this library cannot check anything either.
+    A single Python call that takes more than 20 minutes looks the same, for example one that waits for another
+    program. While C code holds Python's global interpreter lock (GIL), this library cannot check anything.
 
     ## Sources
     The documentation for Python's `faulthandler` and `torch.distributed.init_process_group` (timeout).

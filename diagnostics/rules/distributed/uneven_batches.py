@@ -48,8 +48,8 @@ class UnevenBatches(Rule):
     None: a difference of one batch is enough. It is noticed only when the ranks hang or fail.
 
     ## Known problems
-    Within `model.join()`, ranks may have different numbers of batches, and nothing is reported. Batches that do
-    not come from a DataLoader are compared only by their backward passes, after a rank has exited.
+    Within `model.join()`, ranks may have different numbers of batches, and nothing is reported. If the batches do
+    not come from a DataLoader, only the backward passes are compared, after a rank has exited.
 
     ## Sources
     The documentation for `torch.nn.parallel.DistributedDataParallel.join`; PyTorch's tutorial "Distributed

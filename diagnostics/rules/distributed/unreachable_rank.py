@@ -54,8 +54,8 @@ class UnreachableRank(MessageRule):
     ```
 
     ## Thresholds
-    None for text: the rule fires only after a call has failed. `diagnose network` allows 30 s for each step
-    (`--limit`), and 120 s to import PyTorch.
+    None for a log or traceback: the rule fires only after a call has failed. `diagnose network` allows 30 s for
+    each step (`--limit`), and 120 s to import PyTorch.
 
     ## Known problems
     The output of one rank shows that a connection failed, but rarely why the other side closed it. `diagnose

@@ -15,14 +15,14 @@ class UnusedInDdp(Rule):
     """Parameters under DistributedDataParallel get no gradient, so the next step fails.
 
     ## What it does
-    Recognises DistributedDataParallel's error, and reads which parameters got no gradient.
+    Recognises DistributedDataParallel's error and reads from it which parameters got no gradient.
 
     ## Why it is bad
     DistributedDataParallel averages gradients in buckets as they become ready in the backward pass, and waits
-    until every parameter has one. A parameter that the loss does not depend on never gets one: a head that this
-    step does not use, a layer that is created but never called, or an output that is left out of the loss. In the
-    step before the error, the gradients of a bucket with such a parameter were not averaged, so the replicas
-    already differ.
+    until every parameter has one. A parameter that the loss does not depend on never gets one: the parameters of
+    a head that this step does not use, of a layer that is created but never called, or of an output that is left
+    out of the loss. In the step before the error, the gradients of a bucket with such a parameter were not
+    averaged, so the replicas already differ.
 
     ## Example
     ```python

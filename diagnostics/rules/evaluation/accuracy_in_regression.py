@@ -13,17 +13,17 @@ FRACTIONS = 0.8  # of the targets: if there are fewer, some may be classes or co
 
 
 class AccuracyInRegression(Rule):
-    """Accuracy is used as the metric of a regression.
+    """Accuracy is used as the metric for a regression.
 
     ## What it does
     Checks the targets of a batch if the loss is a mean squared or absolute error and the model is compiled with
-    accuracy.
+    an accuracy metric.
 
     ## Why it is bad
     Accuracy counts the rows whose prediction equals the target. For a single output, Keras first rounds the
-    prediction to 0 or 1, so only targets that are exactly 0 or 1 can ever count. The number stays near 0 even for
-    the best model and does not change from epoch to epoch. Early stopping that monitors it, or a checkpoint of the
-    best epoch, picks an arbitrary epoch.
+    prediction to 0 or 1, so only targets that are exactly 0 or 1 can ever match. The number stays near 0 even for
+    the best model and does not change from epoch to epoch. Early stopping or checkpointing by accuracy picks an
+    arbitrary epoch.
 
     ## Example
     ```python

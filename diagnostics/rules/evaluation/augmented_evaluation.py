@@ -16,8 +16,8 @@ class AugmentedEvaluation(Rule):
     """Evaluation rows change from one evaluation to the next: training augmentation is on.
 
     ## What it does
-    Keeps part of the first batch of up to four evaluations. If a loader goes through its dataset in order and the
-    labels are the same each time, the inputs should be the same as well.
+    Keeps part of the first batch of up to four evaluations. If a loader reads its dataset in order and the labels
+    are the same each time, the inputs should be the same as well.
 
     ## Why it is bad
     Crops, flips and noise are meant to make training harder. In evaluation, they make the model look worse than it
@@ -38,18 +38,19 @@ class AugmentedEvaluation(Rule):
 
     ## Thresholds
     There must be at least three evaluations of the same 12 or more rows, whose labels are class indices. All of
-    these must hold as well:
+    the following must also hold:
 
     - At least 20% of the rows differ from those of the first evaluation, by at least 5% of the distance between
       rows.
-    - The change from the second to the third evaluation partly undoes the change before it (a cosine of at most
-      -0.2; new draws give -0.5), so nothing grows or shrinks in place.
-    - The sorted numbers of a row, minus the mean of its class, have a correlation of at least 0.6 with those it
-      had before, or are the same in 10% of the rows. Rows that are generated from scratch for each call meet
-      neither condition.
+    - The change from the second to the third evaluation partly undoes the change from the first to the second:
+      their cosine is at most -0.2. Independent draws give -0.5, while rows that are modified in place keep moving
+      in one direction.
+    - The sorted values of a row, minus the mean of its class, have a correlation of at least 0.6 with those in
+      the earlier evaluation, or are the same in 10% of the rows. Rows that are generated from scratch for each
+      call meet neither condition.
 
     The finding is a warning if the training rows come from the same underlying dataset. Otherwise it is a note,
-    because the draws may be intended, such as points sampled from a point cloud. We chose these thresholds.
+    because the randomness may be intended, as in points sampled from a point cloud. We chose these thresholds.
 
     ## Known problems
     Covers only PyTorch's `DataLoader` without shuffling, and does not compare token ids. An augmentation that

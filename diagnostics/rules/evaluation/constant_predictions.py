@@ -30,12 +30,12 @@ class ConstantPredictions(Rule):
 
     ## Why it is bad
     The model has learned which class is the most frequent, but nothing about the examples. Accuracy equals the
-    share of that class, which may look good. If it happens only in evaluation, the model behaves differently
-    there: usually batch norm's running statistics do not match the data, or the evaluation preprocesses its inputs
-    differently.
+    share of that class, which may look good. If the predictions are constant only in evaluation, the model
+    behaves differently there: usually batch norm's running statistics do not match the data, or the inputs are
+    preprocessed differently.
 
-    If one class has nearly all the labels, it may even be the most likely class for every example. The finding is
-    then a note if the scores differ across examples, because the accuracy hides that no other class is ever
+    If one class has nearly all the labels, it may even be the most likely class for every example. If the scores
+    still differ across examples, the finding is then a note: the accuracy hides that no other class is ever
     predicted. It is a warning if the scores carry no more information than the class frequencies.
 
     ## Example
@@ -51,14 +51,14 @@ class ConstantPredictions(Rule):
     ## Thresholds
     The run must have at least 200 steps, 6 sampled steps in the second half, and 100 examples. If one class has
     more than 80% of the labels, the finding is a note and requires 10 examples of the other classes. The learning
-    rate must have stopped rising, and the model must not be merely slow: if all steps pointed in one direction,
-    they would have moved the weights by the weights' own norm. The cross entropy must be no lower than that of a
-    constant prediction: if classes are imbalanced and hard to separate, the most frequent one may rightly have the
-    highest score everywhere. If the loss curve is more specific, `learning-rate-too-high` or `loss-plateau`
-    reports the run instead.
+    rate must have stopped rising, and the model must not be merely slow: if all updates had pointed in the same
+    direction, they would have moved the weights by at least the weights' own norm. The cross entropy must be no
+    lower than that of a constant prediction: if classes are imbalanced and hard to separate, the most frequent
+    one may rightly have the highest score everywhere. If the loss curve shows the cause, `learning-rate-too-high`
+    or `loss-plateau` reports the run instead.
 
-    An evaluation counts if it has 100 examples and its labels are known, as they are if the model is called with
-    them; the finding is then a warning. Without labels, two evaluations are needed and the finding is a note,
+    An evaluation counts if it has 100 examples and its labels are known, as they are if they are passed to the
+    model; the finding is then a warning. Without labels, two evaluations are needed and the finding is a note,
     because their examples may all be of one class on purpose.
 
     We chose these thresholds.

@@ -77,9 +77,10 @@ class EvaluationAtChance(Rule):
 
     ## Why it is bad
     A model that merely overfits is still better than chance. At chance, the evaluation measures something other
-    than what was trained: labels in a different order from their rows, classes numbered differently, or inputs
-    prepared differently. Or the rows were sorted by class when they were split, so the evaluation contains classes
-    that training never saw. Or there was nothing to learn beyond the examples themselves.
+    than what was trained: the labels are in a different order from their rows, the classes are numbered
+    differently, or the inputs are prepared differently. Or the rows were sorted by class when they were split, so
+    the evaluation contains classes that are not in the training set. Or there was nothing to learn that carries
+    over to new examples.
 
     ## Example
     ```python
@@ -96,28 +97,30 @@ class EvaluationAtChance(Rule):
     ## Thresholds
     There must be at least 32 training examples and 100 evaluation examples with known labels. In the last quarter
     of training, or in its second half if the last quarter has too few examples, the agreement must be at least
-    0.5. In every evaluation after training began, it must stay below 0.2 by at least two standard errors. No class
-    may have more than 80% of the evaluation's labels, and the evaluation passes may differ by no more than chance;
-    otherwise they belong to several evaluations, some of them perhaps on adversarial examples.
+    0.5. In every evaluation after training began, it must stay below 0.2 by at least two standard errors. No
+    class may have more than 80% of the evaluation's labels, and the accuracies of an evaluation's passes may
+    differ only by chance. Otherwise, the passes belong to several evaluations, some of them perhaps on
+    adversarial examples.
 
     The finding is a warning if
 
-    - renumbering the classes (three or more) makes at least 60% of the predictions right, and with the current
-      numbering at most 70% as many are right (this also applies above chance),
+    - there are at least three classes, renumbering them makes at least 60% of the predictions right, and at most
+      70% as many are right with the current numbering (this is reported above chance as well),
     - at least half of the evaluation's labels are classes that no inspected training example has, although at most
       10% would be missing by chance, or
     - the inputs look alike, and a fit to half of the training rows leaves at most 70% of the constant prediction's
       error on the other half.
 
     Otherwise it is a note. It is also a note if batch norm's running statistics lag in a run of fewer than 100
-    steps: on rows of the first training batch, a copy with running statistics beats the most frequent class by at
-    most half as much as a copy with the batch's own statistics. In such a short run, it is also a note if this was
-    not measured.
+    steps. They lag if, on rows of the first training batch, a model copy that uses them beats the most frequent
+    class by at most half as much as a copy that uses the batch's own statistics. If this was not measured in so
+    short a run, the finding is a note as well.
 
     For Keras' `fit`, the logged accuracy is used if there is `validation_data` or a `validation_split`, and no
-    class has more than 1.5 times its share of the labels. The finding is a note if layers behave differently in
-    training and in evaluation, as batch norm does in its first epochs. It is a warning if, with three or more
-    classes, the number of correct predictions is five standard errors below chance.
+    class has more than 1.5 times as many labels as it would have if all classes were equally common. The finding
+    is a note if layers behave differently in training and in evaluation, as batch norm does in its first epochs.
+    It is a warning if, with three or more classes, the number of correct predictions is five standard errors
+    below chance.
 
     We chose these thresholds.
 

@@ -94,31 +94,34 @@ class _Mismatch:
 
 
 class EvaluationMismatch(Rule):
-    """Evaluation data differs from training data: another scale, channel order, tokens or positions.
+    """Evaluation data differs from training data in scale, channel order, tokens or positions.
 
     ## What it does
-    Compares evaluation inputs with training inputs, channel by channel: means and scales, whether only one side is
-    standardised, the range of pixel values, and the spacing of the 256 byte levels. Then it checks whether
-    evaluation and training have the same channels in a different order, such as images read as BGR on one side, or
-    a table whose columns were sorted. For a regression, it also compares the targets that the loss gets. Under
-    `diagnose run`, it also reads the script for a scikit-learn scaler or encoder that is fitted to both the
-    training and the evaluation data. If `generate` of transformers was called without a length, it counts the
-    sequences that end at the default length without an end token, and compares that length with the targets.
+    Compares evaluation inputs with training inputs, channel by channel: their means and scales, whether only one
+    side is standardised, the range of pixel values, and the spacing of the 256 byte levels. Then it checks
+    whether evaluation and training have the same channels in a different order, such as images read as BGR on one
+    side, or a table whose columns were sorted. For a regression, it also compares the targets that the loss gets.
+    Under `diagnose run`, it also searches the script for a scikit-learn scaler or encoder that is fitted on the
+    training data and again on the evaluation data. If `generate` from transformers was called without a length,
+    it counts the sequences that end at the default length without an end token, and compares that length with the
+    lengths of the targets.
 
     For token ids and other ids, it counts the evaluation tokens that never occur in the training rows, and
-    compares their share with that of 20 random splits of the same rows. After the run of a PyTorch loop, it
-    compares predictions for texts that the script evaluated with padding in front, with and without that padding.
+    compares their share with that of 20 random splits of the same rows. After a run with a PyTorch loop, it takes
+    texts that the script evaluated with padding in front, and compares the predictions with and without that
+    padding.
 
     ## Why it is bad
-    The model is evaluated on numbers that it has never seen. To a model trained on images from 0 to 1, images from
+    The model is evaluated on values that it has never seen. To a model trained on images from 0 to 1, images from
     0 to 255 seem to have 255 times the contrast. The training loss falls, the evaluation stays at chance, and the
     model seems to overfit. If only the training targets were standardised, the evaluation loss is in a different
-    unit, and is useless for choosing an epoch or for early stopping. If `generate` stops before the text is
-    complete, a metric compares the beginning of each output with a whole target, and can never report a match.
+    unit, and is useless for choosing an epoch or for early stopping. If `generate` stops too early, a metric
+    compares incomplete outputs with whole targets, and can never report a match.
 
-    `validation_split` takes the last rows before any shuffling. If the rows are ordered by source or by user, the
-    embeddings of the held-out tokens were never trained. If a decoder with absolute positions is evaluated with
-    padding in front, it counts positions from the first pad, and every word is at another place than in training.
+    `validation_split` takes the last rows before any shuffling. If the rows are ordered by source or by user,
+    many held-out tokens have embeddings that were never trained. If a decoder with absolute positions is
+    evaluated with padding in front, it counts positions from the first pad token, and every token is at a
+    different position than in training.
 
     ## Example
     ```python
@@ -135,57 +138,58 @@ class EvaluationMismatch(Rule):
     ```
 
     ## Thresholds
-    At least 80% of the channels must agree, over at least 32 training and 16 evaluation rows. A single evaluation
-    image is enough if its scale is 20 times larger. A difference counts if
+    At least 80% of the channels must show the same difference, over at least 32 training and 16 evaluation rows.
+    A single evaluation image is enough if its scale is 20 times larger. A difference counts if
 
     - the scales differ by a factor of 5, or the means by 3 standard deviations;
-    - only one side is standardised (means of 0 and standard deviations of 1, within 0.3), and the scales of half
-      of the channels differ by a factor of 3 while the other channels are scaled or shifted as well; or
-    - the scales differ by a factor of 1.5, and pixels fill different ranges from end to end (0 to 1, -1 to 1, 0 to
-      255), or the values of both sides are evenly spaced and the spacing of one side is wider.
+    - only one side is standardised (means of 0 and standard deviations of 1, within 0.3), the scales of at least
+      half of the channels differ by a factor of 3, and the other channels are scaled or shifted as well; or
+    - the scales differ by a factor of 1.5, and either the pixels fill different ranges from end to end (0 to 1,
+      -1 to 1, 0 to 255), or the values are evenly spaced on both sides but further apart on one side.
 
     Apart from mean and scale, the distributions must agree, unless the scales differ by a factor of 20, or one
-    side is standardised and the other is 10 times wider or narrower or 10 standard deviations away. All evaluation
-    batches must differ from the training batches and agree with each other. If some resemble the training batches
-    (because training rows are evaluated as well), a difference counts only if the range or the byte levels differ,
-    or if the scales differ by a factor of 20.
+    side is standardised and the other is 10 times wider or narrower or 10 standard deviations away. All
+    evaluation batches must differ from the training batches and agree with each other. If some resemble the
+    training batches (because training rows are evaluated as well), only a different range, different byte levels,
+    or scales that differ by a factor of 20 count.
 
     Channels count as reordered if two of them differ by 10 standard errors from the training channels at the same
-    positions, while in the other order all of them agree to within 4 standard errors in mean and mean deviation.
-    The scales of targets must differ by a factor of 5, or of 3 if only one side is standardised, while the inputs
-    look alike. If the inputs are unknown or the rows are a series, the factor is 20.
+    positions, but in a different order, the mean and the mean deviation of all channels agree to within 4
+    standard errors. The scales of the targets must differ by a factor of 5, or of 3 if only one side is
+    standardised, while the inputs look alike. If the inputs are unknown or the rows are a series, the factor is
+    20.
 
-    Generated text counts as cut off if the script gave no `max_length` and no `max_new_tokens`, at least a quarter
-    of the sequences end at the default length without an end token, and at least a quarter of the targets in the
-    first batch are longer. 90% of the targets must have an end token. With fewer than 8 sequences, which may be a
-    preview, the finding is a note.
+    Generated text counts as cut off if the script sets neither `max_length` nor `max_new_tokens`, at least a
+    quarter of the sequences end at the default length without an end token, and at least a quarter of the targets
+    in the first batch are longer. 90% of the targets must have an end token. With fewer than 8 sequences, which
+    may be a preview, the finding is a note.
 
-    There must be at least 64 training rows, and at least 32 evaluation rows with 100 tokens in total. At least 30%
-    of the evaluation tokens, and at least 5 different ones, must not occur in the training rows, and at most a
-    tenth of that share in any of the random splits. The finding is a note
-    unless the evaluation rows are known to follow the training rows in the same data: with `validation_split`,
-    slices of one array, or two ranges of a `Subset`.
+    For unseen tokens, there must be at least 64 training rows, and at least 32 evaluation rows with 100 tokens in
+    total. At least 30% of the evaluation tokens, and at least 5 different ones, must not occur in the training
+    rows. In each of the random splits, that share must be at most a tenth as large. The finding is a note unless
+    the evaluation rows are known to follow the training rows in the same data: with `validation_split`, slices of
+    one array, or two ranges of a `Subset`.
 
-    Padding in front counts if at least 3 predictions and a quarter of them change without it, if other tokens in
-    its place change nothing, if it has another effect at the end of the rows, and if the training batch has no
-    padding in front. If a module takes `position_ids`, at most half of these predictions may change once
-    positions are counted from the first token.
+    Padding in front counts if at least 3 predictions, and at least a quarter of them, change when it is removed.
+    Other tokens in its place must change nothing, padding at the end of the rows must have a different effect,
+    and the training batch must have no padding in front. If a module takes `position_ids`, at most half of these
+    predictions may still change when positions are counted from the first real token.
 
     We chose these thresholds.
 
     ## Known problems
     Evaluation rows from another domain are also reported if they differ this much. Time series drift, so if each
-    row resembles the previous one, a difference is reported only if the range or the byte levels differ, or if the
-    scales differ by a factor of 20. Small differences, such as slightly different normalisation constants, go
-    unnoticed. So do swapped channels with the same distribution, passes before the first step, and passes with
-    gradients. A split in time is reported as well if its tokens are mostly new. Rows that are ordered by numeric
-    features are not reported: a series drifts in the same way. Shifted positions are not found in evaluations by
-    a Trainer.
+    row resembles the previous one, only a different range, different byte levels, or scales that differ by a
+    factor of 20 are reported. Small differences, such as slightly different normalisation constants, go
+    unnoticed, and so do swapped channels with the same distribution. Passes before the first step, and passes
+    with gradients, are not checked. A split by time is reported as well if its tokens are mostly new. Rows that
+    are ordered by numeric features are not reported, because a series drifts in the same way. Shifted positions
+    are not found in evaluations by a Trainer.
 
     ## Sources
     The documentation for `torchvision.transforms.Normalize` and `sklearn.preprocessing.StandardScaler`;
     scikit-learn's "Common pitfalls and recommended practices" (inconsistent preprocessing); public reports of
-    networks trained on RGB and tested on the output of `cv2.imread`, which is BGR.
+    networks trained on RGB images and tested on the output of `cv2.imread`, which is BGR.
     """
 
     severity = "warning"

@@ -52,22 +52,21 @@ class MetricOnLogits(MessageRule):
     """A metric for class labels is computed on the model's logits.
 
     ## What it does
-    Calls the metric function twice with predictions that are all correct: once as logits, highest at the true
-    class, in the form the evaluation loop passes them, and once as class labels. If the labels get a perfect
-    score, but the logits fail or score lower, the conversion from logits to labels is missing.
+    Calls the metric function twice with predictions that are all correct: once as logits that are highest for the
+    true class, in the format that the evaluation loop passes, and once as class labels. If the labels get a
+    perfect score, but the logits fail or score lower, the conversion from logits to labels is missing.
 
-    Under `diagnose run`, it also reads the script for an argmax of predictions that are a single score per
-    example, for probabilities cast to integers, and, if a binary cross entropy takes logits, for logits that are
-    rounded or compared with 0.5. Among Keras' metrics, it tests `Accuracy` and `MeanIoU`, which compare class
-    numbers, on probabilities; and `BinaryAccuracy`, for mutually exclusive classes, on predictions that are all
-    wrong. It compares what Keras or a `Trainer` reports with the result of comparing logits with 0.5 or rounding
-    them.
+    Under `diagnose run`, it also searches the script for an argmax over a single score per example, for
+    probabilities cast to integers, and, if a binary cross entropy takes logits, for logits that are rounded or
+    compared with 0.5. It tests Keras' `Accuracy` and `MeanIoU`, which compare class indices, on probabilities,
+    and `BinaryAccuracy`, for mutually exclusive classes, on predictions that are all wrong. It also checks
+    whether Keras or a `Trainer` reports the number that results from rounding logits or comparing them with 0.5.
 
     ## Why it is bad
-    Accuracy compares labels with labels. Given logits, scikit-learn raises an error after a whole epoch of
+    Accuracy compares labels with labels. If it gets logits, scikit-learn raises an error after a whole epoch of
     training (`Classification metrics can't handle a mix of multiclass and continuous-multioutput targets`); a
-    handwritten comparison broadcasts instead and returns a wrong number. The argmax of a single score is 0
-    whatever the score is, so the reported accuracy is the share of class 0 and never changes.
+    handwritten comparison broadcasts instead and returns a wrong number. The argmax of a single score is always
+    0, so the reported accuracy is the share of class 0 and never changes.
 
     ## Example
     ```python
@@ -90,11 +89,11 @@ class MetricOnLogits(MessageRule):
     0.01.
 
     ## Known problems
-    A metric that fails on class labels as well is not checked. Metrics for which lower is better are not compared.
-    If `preprocess_logits_for_metrics` takes the argmax, the metric correctly gets classes; the check calls that
-    function first. The source is read only if exactly one model is trained and one is used for predictions. If a
-    variable is taken for a model only because of its name, such as `net`, the finding is a note. An argmax inside
-    a separate function is missed, because its arguments are not followed.
+    A metric that fails on class labels as well is not checked. Metrics for which lower is better are not
+    compared. If `preprocess_logits_for_metrics` takes the argmax, the metric correctly gets classes; the check
+    calls that function first. The source is read only if exactly one model is trained and exactly one is used for
+    predictions. If a variable is taken for a model only because of its name, such as `net`, the finding is a
+    note. An argmax inside a separate function is missed, because its arguments are not followed.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" ("Evaluating the model"); scikit-learn's

@@ -52,17 +52,17 @@ class _Scores(NamedTuple):
 
 
 class MisreadAnswers(Rule):
-    """A metric gets predictions in a different unit from the targets, or scores of the wrong class.
+    """A metric gets predictions in a different unit from the targets, or scores for the wrong class.
 
     ## What it does
-    Under `diagnose run`, checks what the script passes to scikit-learn's metrics around a training run. It looks
-    for regression predictions that follow the targets but have a different scale, and for scores that rank two
-    classes the wrong way round.
+    Under `diagnose run`, checks what a training script passes to scikit-learn's metrics. It looks for regression
+    predictions that follow the targets but have a different scale, and for scores that rank two classes the wrong
+    way round.
 
     ## Why it is bad
     The model may be good, but the error merely reflects the difference between two units: the predictions were
-    inverted with the inputs' scaler, or not inverted at all, or their logarithm was not undone. With two columns
-    of scores, the first one belongs to class 0. That column ranks the rows backwards, so a model with an area
+    converted back with the inputs' scaler, or not at all, or their logarithm was not undone. If there are two
+    columns of scores, the first one belongs to class 0. It ranks the rows backwards, so a model with an area
     under the ROC curve of 0.95 gets 0.05.
 
     ## Example
@@ -78,13 +78,13 @@ class MisreadAnswers(Rule):
     ```
 
     ## Thresholds
-    For a regression, there must be at least 20 rows, whose predictions and targets have a correlation of at least
-    0.7. Their standard deviations must differ by a factor of 10, and their sizes (the mean plus two standard
-    deviations) by a factor of 5.
+    For a regression, there must be at least 20 rows, and the predictions must have a correlation of at least 0.7
+    with the targets. Their standard deviations must differ by a factor of 10, and their sizes (the absolute mean
+    plus two standard deviations) by a factor of 5.
 
-    For scores, there must be at least 50 rows, and an area under the ROC curve at least five standard errors below
-    one half, if the scores are the first of two columns of predictions. If their origin is unknown, the finding is
-    a note, and the area must be below 0.1.
+    For scores, there must be at least 50 rows. If the scores are the first of two columns of predictions, the
+    area under the ROC curve must be at least five standard errors below one half. If their origin is unknown, the
+    area must be below 0.1, and the finding is a note.
 
     We chose these thresholds.
 

@@ -62,21 +62,21 @@ class MisreportedMetric(Rule):
     """A reported metric is not what its name says.
 
     ## What it does
-    Keeps the predictions and targets of evaluations, computes accuracy, F1, precision, recall, IoU, R², errors and
-    perplexity from them, and compares the results with what a `Trainer` or Keras reported under that name. If they
-    differ, it looks for the mistake that gives the reported number: a mean over batches, labels that were not
-    shifted, ignored positions that were counted, swapped arguments, a missing root, or a comparison of every
-    prediction with every target.
+    Keeps the predictions and targets of evaluations, computes accuracy, F1, precision, recall, IoU, R², errors
+    and perplexity from them, and compares the results with the numbers that a `Trainer` or Keras reported under
+    the same names. If they differ, it looks for a mistake that reproduces the reported number: a mean over
+    batches, labels that were not shifted, ignored positions that were counted, swapped arguments, a missing
+    square root, or a comparison of every prediction with every target.
 
-    Under `diagnose run`, it also follows the calls of scikit-learn's metrics from each line: one call per batch of
-    an evaluation, lists that grow from epoch to epoch, or targets that are passed as the predictions. In PyTorch,
-    it compares them with what the model returned.
+    Under `diagnose run`, it also tracks the calls that each line makes to scikit-learn's metrics. It looks for
+    one call per batch of an evaluation, for lists that grow from epoch to epoch, and for targets that are passed
+    as predictions. In PyTorch, it compares the arguments with the model's outputs.
 
     ## Why it is bad
-    Every decision about the model rests on these numbers. F1, R² and RMSE are not means over rows,
-    so the mean over batches is a different number, and changes with the batch size. With unshifted labels, the
-    accuracy of a good language model is close to 0. With lists that are never emptied, the predictions of the
-    first epochs still count in the last one.
+    Every decision about the model rests on these numbers. F1, R² and RMSE are not means over rows, so their mean
+    over batches is a different number, which changes with the batch size. With unshifted labels, the accuracy of
+    a good language model is close to 0. With lists that are never emptied, the predictions of the first epochs
+    still count in the last one.
 
     ## Example
     ```python
@@ -94,27 +94,29 @@ class MisreportedMetric(Rule):
     ```
 
     ## Thresholds
-    There must be at least 32 targets that are not ignored. A reported number is right if it equals, to its last
-    digit, the metric by one of several definitions (of averages, thresholds, ignored tokens, the best five
-    classes). A mistake is named only if it reproduces the reported number to its last digit in each of the latest
-    evaluations, and if that number differs from the right value by at least 0.01 (1% of an error or a perplexity),
-    or by 0.02 (5% of an error) if it is a mean over batches. An accuracy that differs by 0.02, but that no mistake
-    explains, is a note.
+    There must be at least 32 targets that are not ignored. A reported number is right if it matches, to its last
+    digit, one of several definitions of the metric (with different averages, thresholds or ignored tokens, or as
+    top-5 accuracy). A mistake is named only if it reproduces the reported number to its last digit in each of the
+    latest evaluations, and if that number differs from the right value by at least 0.01 (1% for an error or a
+    perplexity). For a mean over batches, the difference must be at least 0.02 (5% for an error). An accuracy that
+    is off by 0.02 for no known reason is a note.
 
-    For calls per batch, there must be at least 3 batches in one evaluation, and the mean over them must differ as
+    For per-batch calls, an evaluation must have at least 3 batches, and the mean over them must differ by as
     much. For lists that grow, each call must contain the rows of the previous call, plus the same targets once
-    more. For swapped arguments, the second one must stay the same from step to step while the first one changes.
+    more. For swapped arguments, the second argument must stay the same from step to step while the first one
+    changes.
 
     We chose these thresholds.
 
     ## Known problems
-    Printed numbers are not read. In Keras, only the last evaluation is checked, and only if the model and its loss
-    have not changed since. Metrics under other names, and metrics of models with several outputs, are not checked.
+    Printed numbers are not checked. In Keras, only the last evaluation is checked, and only if the model and its
+    loss have not changed since. Metrics under other names, and metrics of models with several outputs, are not
+    checked.
 
     ## Sources
-    Forman and Scholz, "Apples-to-apples in cross-validation studies" (2010), on means of F1; the release notes of
-    Keras 2.0, which removed precision, recall and F1 because they were computed per batch; public questions about
-    the token accuracy of causal language models.
+    Forman and Scholz, "Apples-to-apples in cross-validation studies" (2010), on averaging F1; the release notes
+    of Keras 2.0, which removed precision, recall and F1 because they were computed per batch; public questions
+    about the token accuracy of causal language models.
     """
 
     severity = "warning"

@@ -20,22 +20,22 @@ LARGE, GAIN = 0.1, 0.01  # of the first value: a large min_delta; the gain of ea
 
 
 class MonitoredBackwards(Rule):
-    """The highest loss or the lowest accuracy counts as the best, or no gain counts at all.
+    """The highest loss or the lowest accuracy counts as the best, or no improvement counts at all.
 
     ## What it does
-    Compares the direction of each callback of Keras' `fit` with the metric that it monitors: a loss or an error
-    improves when it falls, an accuracy when it rises. It does the same for a `Trainer` that loads the best model
-    at the end or stops early: `metric_for_best_model` and `greater_is_better`, which is True by default for all
-    names that do not end in `loss`. Under `diagnose run`, it also reads the script for a comparison with the best
-    result so far, such as `if val_loss > best_loss: best_loss = val_loss`, and for Lightning's `ModelCheckpoint`
-    and `EarlyStopping`, whose `mode` is "min" by default. If Keras' `EarlyStopping` ended training, it
-    also checks whether every epoch it waited through was better than the previous one, but by less than its
-    `min_delta`.
+    Compares the direction of each callback passed to Keras' `fit` with the metric that it monitors: a loss or an
+    error improves when it falls, an accuracy when it rises. If a `Trainer` loads the best model at the end or
+    stops early, it compares `metric_for_best_model` with `greater_is_better`, which is True by default for all
+    names that do not end in `loss`. Under `diagnose run`, it also searches the script for a comparison with the
+    best result so far, such as `if val_loss > best_loss: best_loss = val_loss`, and for Lightning's
+    `ModelCheckpoint` and `EarlyStopping`, whose `mode` is "min" by default. If Keras' `EarlyStopping` ended
+    training, it also checks whether every epoch it waited through was better than the previous one, but by less
+    than its `min_delta`.
 
     ## Why it is bad
-    Every epoch that improves counts as one without progress. `EarlyStopping` ends training while the model is
-    still improving, and restores the weights of the worst epoch as the best; `ModelCheckpoint` saves that epoch;
-    `ReduceLROnPlateau` cuts the learning rate because the loss falls.
+    Every epoch that improves the metric counts as one without progress. `EarlyStopping` ends training while the
+    model is still improving, and restores the weights of the worst epoch as the best; `ModelCheckpoint` saves
+    that epoch; `ReduceLROnPlateau` cuts the learning rate because the loss falls.
 
     ## Example
     ```python
@@ -49,16 +49,15 @@ class MonitoredBackwards(Rule):
 
     ## Thresholds
     A `min_delta` is too large if it is at least 10% of the first value, no epoch ever counted as progress, and
-    each was better than the previous one by at least 1% (our choice). For the direction, only well-known names are
-    checked: those that end in `loss` or `error`, a few regression metrics, and accuracy, AUC, precision, recall
-    and the like. For a comparison in the source, the name of the best result so far must contain `best`, or `min`
-    for a loss and `max` for an accuracy, and the finding is a note. It is a warning if the value is computed by a
-    loss function and the branch saves the weights or resets a counter. An argument is not checked if a caller
-    passes another kind of number.
+    each was better than the previous one by at least 1% (our choice). For the direction, only well-known names
+    are checked: those that end in `loss` or `error`, a few regression metrics, and accuracy, AUC, precision,
+    recall and the like. For a comparison in the source, the name of the best result so far must contain `best`,
+    or `min` for a loss and `max` for an accuracy, and the finding is a note. It is a warning if the value is
+    computed by a loss function and the branch saves the weights or resets a counter. If the value is a function
+    argument, the comparison is not checked if any caller passes a different kind of number.
 
     ## Known problems
-    A custom metric is not checked, whatever its direction. A script that looks for the worst epoch on purpose is
-    reported.
+    Custom metrics are not checked. A script that looks for the worst epoch on purpose is reported.
 
     ## Sources
     Keras' documentation for `EarlyStopping` ("mode"); the documentation for `transformers.TrainingArguments`

@@ -50,11 +50,11 @@ class Overfitting(Rule):
     ```
 
     ## Thresholds
-    There must be at least 6 evaluations, 4 of them after the best one. The last loss must be above the best by 40%
-    of the decrease before it, by 40% of the best loss itself, and by 5 standard deviations of the noise, estimated
-    from second differences; each of the last four must be above it by half as much. Of the pairs of evaluations
-    since the best one, 80% must be in rising order (a Kendall's tau of 0.6). Meanwhile, the training loss must
-    have fallen by 20%, just as steadily. We chose these thresholds.
+    There must be at least 6 evaluations, 4 of them after the best one. The last loss must be above the best by
+    40% of the decrease before it, by 40% of the best loss itself, and by 5 standard deviations of the noise,
+    estimated from second differences; each of the last four must be above it by at least half of each margin. At
+    least 80% of all pairs of evaluations since the best one must be in rising order (a Kendall's tau of 0.6).
+    Meanwhile, the training loss must have fallen by 20%, just as steadily. We chose these thresholds.
 
     ## Known problems
     A loop that saves the best weights, or is about to stop early, is correct but still reported. Accuracy can rise

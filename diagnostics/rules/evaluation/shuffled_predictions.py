@@ -13,15 +13,15 @@ class ShuffledPredictions(Rule):
     ## What it does
     Under `diagnose run`, records the `tf.data` pipelines with targets that are passed to `predict` and draw a new
     order in each iteration, and whether the script itself iterates over the same pipeline. Then it reads the
-    script's source to see whether the predictions are compared with what that pass collected: by a comparison, a
-    subtraction, or a function that takes both. For a sequence of batches that shuffles its rows (`PyDataset`, or a
-    generator of `ImageDataGenerator`), it checks whether the predictions are compared with the labels it was
-    created from, or with its `classes`.
+    script's source to see whether the predictions are compared with the targets collected in that iteration: by a
+    comparison, a subtraction, or a function that takes both. For a sequence of batches that shuffles its rows (a
+    `PyDataset`, or a generator from `ImageDataGenerator`), it checks whether the predictions are compared with
+    the labels it was created from, or with its `classes`.
 
     ## Why it is bad
     `predict` returns the predictions in the order of its own pass and drops the targets. The next pass, in which
     the script collects the targets, has a different order. Predictions and labels belong to different rows, so
-    an accuracy or a confusion matrix shows only chance, however good the model is.
+    the accuracy and the confusion matrix are at chance, however good the model is.
 
     ## Example
     ```python
@@ -41,8 +41,9 @@ class ShuffledPredictions(Rule):
     None.
 
     ## Known problems
-    Names are followed within one function: predictions that are stored in an attribute, or compared in a different
-    function from the one that made them, are missed. So are notebook cells, and passes with `as_numpy_iterator()`.
+    Names are followed only within a function: predictions that are stored in an attribute, or compared in a
+    different function from the one that made them, are missed. So are notebook cells, and passes with
+    `as_numpy_iterator()`.
 
     ## Sources
     TensorFlow's documentation for `tf.data.Dataset.shuffle` (`reshuffle_each_iteration` is True by default);

@@ -15,8 +15,8 @@ class StatisticsNotCopied(Rule):
 
     ## What it does
     Looks for instances of the trained model's class that are evaluated but not trained, such as an exponential
-    moving average of its weights. Reports them if every batch norm layer in them still has a running mean of 0 and
-    a variance of 1, while those of the trained model have moved.
+    moving average of its weights. Reports them if every batch norm layer in them still has a running mean of 0
+    and a variance of 1, while the statistics of the trained model have changed.
 
     ## Why it is bad
     `parameters()` yields batch norm's weights, but not its running mean and variance, which are buffers. In

@@ -20,9 +20,9 @@ class ClipAfterStep(Rule):
     between a backward pass and the step that uses its gradients.
 
     ## Why it is bad
-    `optimizer.step()` uses the gradients as they are at that moment. Gradients clipped after it are cleared before
-    they are used; before `backward()` there are none. The run trains as if nothing were clipped, and a batch with
-    a huge gradient still wrecks the weights.
+    `optimizer.step()` uses the gradients as they are at that moment. Gradients that are clipped afterwards are
+    cleared before they are used, and before `backward()` there is nothing to clip. The run trains as if nothing
+    were clipped, and a batch with a huge gradient still wrecks the weights.
 
     ## Example
     ```python
@@ -40,12 +40,12 @@ class ClipAfterStep(Rule):
 
     ## Thresholds
     At least 3 calls must have had no effect, and no call may have had any. The finding is a warning, or a note if
-    no gradient of the run exceeds the limit, because clipping would have changed nothing.
+    no gradient in the run exceeded the limit, because clipping would have changed nothing.
 
     ## Known problems
-    Gradients clipped by hand, as with `p.grad.clamp_()`, are not detected. A run whose gradients are never cleared
-    is left to `gradients-not-zeroed`. With `diagnostics.watch`, `clip_grad_value_` is not detected if the script
-    imported it by name beforehand.
+    Gradients clipped by hand, as with `p.grad.clamp_()`, are not detected. A run whose gradients are never
+    cleared is reported by `gradients-not-zeroed` instead. With `diagnostics.watch`, `clip_grad_value_` is not
+    detected if the script imported it by name beforehand.
 
     ## Sources
     PyTorch's documentation for `torch.nn.utils.clip_grad_norm_` ("Gradients are modified in-place") and its

@@ -13,7 +13,7 @@ MAX_NAMED = 6
 
 
 class ClippedByLocalNorm(Rule):
-    """Sharded gradients are clipped by the norm of one rank's shard.
+    """Sharded gradients are clipped using the norm of a single rank's shard.
 
     ## What it does
     Under `diagnose run` with several processes, records the norms that `torch.nn.utils.clip_grad_norm_` computes
@@ -42,7 +42,7 @@ class ClippedByLocalNorm(Rule):
 
     ## Known problems
     Only FullyShardedDataParallel is covered. With `fully_shard`, the function computes the norm over all ranks by
-    itself. A norm that a script computes by hand from local tensors is missed.
+    itself. Norms that a script computes by hand from local tensors are missed.
 
     ## Sources
     The documentation for `FullyShardedDataParallel.clip_grad_norm_`; github.com/pytorch/pytorch/issues/72548.

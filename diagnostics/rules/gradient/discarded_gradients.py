@@ -17,8 +17,8 @@ class DiscardedGradients(Rule):
 
     ## What it does
     In a watched run, counts the calls to `zero_grad()` that come after a backward pass and before a step, if the
-    next pass is on different examples. In TensorFlow, it counts the tapes that have recorded a pass but compute no
-    gradient before the next step.
+    next pass is on different examples. In TensorFlow, it counts the tapes that have recorded a forward pass but
+    compute no gradient before the next step.
 
     ## Why it is bad
     Gradient accumulation adds up the gradients of several batches and then takes one step. If each batch clears
@@ -53,8 +53,9 @@ class DiscardedGradients(Rule):
 
     ## Known problems
     A loop with several optimizers is not checked, because the passes of one may leave gradients for another.
-    Neither is a script that reads `.grad` itself, because it may have kept the gradients that were cleared. Passes
-    on the same examples, such as those of an adversarial attack or a sharpness-aware optimizer, do not count.
+    Neither is a script that reads `.grad` itself, because it may have saved the gradients before they were
+    cleared. Passes on the same examples, such as those of an adversarial attack or a sharpness-aware optimizer,
+    do not count.
 
     ## Sources
     Public issues about training scripts whose gradient accumulation did nothing, for example with `zero_grad` in

@@ -41,9 +41,9 @@ class GradientsNotZeroed(Rule):
     ```
 
     ## Thresholds
-    At least 4 steps must have been checked, 90% of them without zeroed gradients. We chose both limits. Several
-    backward passes for one step are gradient accumulation and are not reported: only gradients left over from a
-    completed step count.
+    At least 4 steps must have been checked, and in at least 90% of them, the gradients must not have been zeroed.
+    We chose both limits. Several backward passes for one step are gradient accumulation and are not reported:
+    only gradients left over from a completed step count.
 
     ## Known problems
     A loop that scales gradients down instead of zeroing them, as a form of momentum, is reported. With several

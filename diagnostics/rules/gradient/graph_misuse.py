@@ -60,8 +60,8 @@ class GraphMisuse(MessageRule):
     Recognises autograd's errors, and infers from the operation named in the message what was overwritten.
 
     ## Why it is bad
-    The forward pass keeps the tensors that the backward pass needs, and `backward()` frees them. A second
-    `backward()` finds them gone. A tensor that was changed in place no longer has the values for which the
+    The forward pass saves the tensors that the backward pass needs, and `backward()` frees them, so a second
+    `backward()` no longer finds them. A tensor that was changed in place no longer has the values for which the
     derivative was recorded. Autograd counts such changes and refuses to compute a wrong gradient.
 
     ## Example

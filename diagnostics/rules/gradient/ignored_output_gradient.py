@@ -16,7 +16,7 @@ class IgnoredOutputGradient(Rule):
     """The backward() of a custom operation ignores the gradient passed to it.
 
     ## What it does
-    Checks each `torch.autograd.Function` of the script in the graph of the first loss. It reads the code of its
+    Checks each custom `torch.autograd.Function` in the graph of the first loss. It reads the code of its
     `backward`, without running it, to see whether the gradients passed in are ever used.
 
     ## Why it is bad
@@ -42,8 +42,9 @@ class IgnoredOutputGradient(Rule):
     ```
 
     ## Thresholds
-    The output has more than one number, and the code reads what the forward pass saved, but none of the gradients.
-    A backward() that calls `zeros` or `zeros_like` stops the gradient on purpose, and is not reported.
+    The output must have more than one element, and the code must read what the forward pass saved, but none of
+    the gradients. A backward() that calls `zeros` or `zeros_like` stops the gradient on purpose, and is not
+    reported.
 
     ## Known problems
     Direct feedback alignment leaves out the gradient on purpose. A backward() that reads it but computes something
