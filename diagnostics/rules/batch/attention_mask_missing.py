@@ -55,8 +55,8 @@ class AttentionMaskMissing(Rule):
     pad tokens in all examples may be part of the data.
 
     If predictions were compared, at least 2 of them, and at least a tenth, must change when the padding is
-    removed. A prediction changes if it is a different class or, for other targets, if its value moves by more
-    than half of the standard deviation over the rows. Relative changes below 1e-4, and changes below 10 times the
+    removed. A predicted class must become a different class; any other prediction must change by more than half
+    of the standard deviation over the rows. Relative changes below 1e-4, and changes below 10 times the
     difference between two identical calls, are rounding errors and do not count. If the unused mask is the only
     sign of padding, at least one row of the batch must have no padding: the padding then varies from batch to
     batch.

@@ -21,7 +21,7 @@ class EosNeverLearned(Rule):
     """The end-of-text token never contributes to the loss.
 
     ## What it does
-    Checks a batch for a language model whose labels are its input tokens, or the next tokens. It looks for texts
+    Checks a batch for a language model if the labels are the input tokens, or the next tokens. It looks for texts
     that end within the batch: they are padded, or their last token is the end-of-text token from the model's
     configuration. The rule fires if the end-of-text token is not a label anywhere in the batch, and says why: its
     label is ignored, the attention mask treats it as padding, or the texts contain no such token.

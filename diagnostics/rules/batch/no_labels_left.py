@@ -45,7 +45,7 @@ class NoLabelsLeft(Rule):
     chose both thresholds.
 
     ## Known problems
-    Only one batch is checked. A batch with a single label that is not ignored is not reported.
+    Only one batch is checked. A batch in which even one label is not ignored is not reported.
 
     ## Sources
     PyTorch's documentation for `torch.nn.CrossEntropyLoss` (`ignore_index`), and PyTorch issue 75181 (cross

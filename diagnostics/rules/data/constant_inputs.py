@@ -74,10 +74,10 @@ class ConstantInputs(Rule):
     ## Known problems
     Only one batch is checked, so a column that rarely changes looks constant. Columns that are constant at 0, or
     at the smallest value of the table, are not reported, because rare categories and image borders look the same.
-    Integers, and inputs named like masks, positions, lengths, weights and token types, are often constant, so
-    they count only if all other inputs are constant as well. If all inputs are integers, they are reported only
-    if they are images and every pixel in the batch has the same value. A batch that is repeated on purpose is
-    reported.
+    Integers, and inputs whose names suggest masks, positions, lengths, weights or token types, are often
+    constant, so they count only if all other inputs are constant as well. If all inputs are integers, they are
+    reported only if they are images and every pixel in the batch has the same value. A batch that is repeated on
+    purpose is reported.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "become one with the data"; scikit-learn's

@@ -46,7 +46,7 @@ class LabelsInInputs(Rule):
     `label`, `label_ids`, `targets`, `target` or `y`. After a crash, it gets the same information from the
     traceback. In a watched run, it compares input rows with their targets, and looks for an input value that
     equals the target. For a masked language model, it looks for targets that are the mask token itself: the
-    labels were copied from the tokens after masking, or share the same tensor.
+    labels were copied from the tokens after masking, or are the same tensor.
 
     ## Why it is bad
     The loss compares the prediction with a target. If a batch is a single dict, Keras treats everything in it as

@@ -53,9 +53,9 @@ class LeakedEvaluationRows(Rule):
     a leak of that size can change a score by a percentage point, and is too large to be one or two chance matches.
 
     If rows repeat within the training set, some will also occur outside it by chance. If there are k possible
-    rows, all equally common, m rows drawn from the whole set contain k (1 - exp(-m/k)) different ones. The rule
-    estimates k from that number; a new row is then among N training rows with probability 1 - exp(-N/k). If the
-    share of leaked rows is at most twice that probability, the finding is only a note (we chose the factor,
+    rows, all equally common, m rows drawn from the whole set contain about k (1 - exp(-m/k)) different ones. The
+    rule estimates k from that number; a new row is then among N training rows with probability 1 - exp(-N/k). If
+    the share of leaked rows is at most twice that probability, the finding is only a note (we chose the factor,
     because a few hundred rows contain few duplicates). It is also a note if only a few different rows are
     possible (512 for 9 bits, for example), and the training set contains most of them: the share of possible rows
     that it contains is also the share of new rows expected to be in it. If all evaluation rows were found in the

@@ -16,7 +16,7 @@ class StalledRank(Rule):
     ## What it does
     Under `diagnose run` with several processes, a thread checks periodically whether a step has ended, a
     collective has been called, or the main thread has moved to another instruction. If none of this happens on
-    any rank of the host for the duration of `--stall-timeout`, it reports where each rank is.
+    any rank of the host for the duration of `--stall-timeout`, the rule reports where each rank is.
 
     ## Why it is bad
     The ranks that time out are the ones that waited, and their messages name only themselves. The cause is where

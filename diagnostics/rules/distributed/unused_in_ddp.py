@@ -19,10 +19,10 @@ class UnusedInDdp(Rule):
 
     ## Why it is bad
     DistributedDataParallel averages gradients in buckets as they become ready in the backward pass, and waits
-    until every parameter has one. A parameter that the loss does not depend on never gets one: the parameters of
-    a head that this step does not use, of a layer that is created but never called, or of an output that is left
-    out of the loss. In the step before the error, the gradients of a bucket with such a parameter were not
-    averaged, so the replicas already differ.
+    until every parameter has one. Parameters that the loss does not depend on never get one, such as those of a
+    head that this step does not use, of a layer that is created but never called, or of an output that is left
+    out of the loss. In the step before the error, buckets with such parameters were not averaged, so the replicas
+    already differ.
 
     ## Example
     ```python

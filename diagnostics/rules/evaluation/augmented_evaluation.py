@@ -43,8 +43,8 @@ class AugmentedEvaluation(Rule):
     - At least 20% of the rows differ from those of the first evaluation, by at least 5% of the distance between
       rows.
     - The change from the second to the third evaluation partly undoes the change from the first to the second:
-      their cosine is at most -0.2. Independent draws give -0.5, while rows that are modified in place keep moving
-      in one direction.
+      the cosine of the two changes is at most -0.2. Independent draws give -0.5, while rows that are modified in
+      place keep moving in one direction.
     - The sorted values of a row, minus the mean of its class, have a correlation of at least 0.6 with those in
       the earlier evaluation, or are the same in 10% of the rows. Rows that are generated from scratch for each
       call meet neither condition.

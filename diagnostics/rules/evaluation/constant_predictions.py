@@ -35,7 +35,7 @@ class ConstantPredictions(Rule):
     preprocessed differently.
 
     If one class has nearly all the labels, it may even be the most likely class for every example. If the scores
-    still differ across examples, the finding is then a note: the accuracy hides that no other class is ever
+    still differ across examples, the finding is a note, because the accuracy hides that no other class is ever
     predicted. It is a warning if the scores carry no more information than the class frequencies.
 
     ## Example

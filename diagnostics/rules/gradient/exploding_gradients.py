@@ -52,9 +52,9 @@ class ExplodingGradients(Rule):
 
     - The median of the last 5 norms (their maximum, if the next one is not finite) is 1,000 times the largest of
       the first 10 (of the first half, if there are fewer than 20), and the loss, if known, has not fallen.
-    - One norm is 1,000 times the largest of the 20 steps before it. Over the next 20 steps, at least half of the
-      loss's improvement is lost. The loss must also rise above that of the step itself, which was computed before
-      the update; otherwise the data has changed, as in continual learning.
+    - One norm is 1,000 times the largest norm in the 20 steps before it. Over the next 20 steps, at least half of
+      the loss's improvement is lost. The loss must also rise above that of the step itself, which was computed
+      before the update; otherwise the data has changed, as in continual learning.
 
     We chose these thresholds: spikes during warm-up reach 10 to 100 times the norms before them, and recover.
 

@@ -70,9 +70,9 @@ class NoGradient(MessageRule):
 
     ## Thresholds
     Before training, none: if the loss depends on even one trainable parameter, nothing is reported. In a watched
-    run, there must be at least 3 steps, 90% of them without a gradient for the reported reason. For sample
-    weights, there must be at least 8 batches, 90% of them with a total weight of 0: even if few examples have a
-    label, a batch of 32 without any is rare.
+    run, there must be at least 3 steps, and 90% of them must have no gradient for the reported reason. For sample
+    weights, there must be at least 8 batches, and 90% of them must have a total weight of 0: even if few examples
+    have a label, a batch of 32 without any is rare.
 
     ## Known problems
     A frozen model with a loss that has trainable parameters of its own is reported, because only the model's
