@@ -19,8 +19,8 @@ class WeightsKeptByReference(Rule):
     In a watched run, records each `state_dict()` of the model. At each `load_state_dict()`, it checks whether the
     loaded weights still share memory with the model, and how many steps were taken in between. It also reports a
     module that is loaded with its own weights while another module with the same layers is trained. In the
-    source, it looks for a loop that trains a model and keeps the best one under a second name, `best_model =
-    model`, or keeps its weights in a list or dict without copying them.
+    source, it looks for a loop that trains a model and keeps the best one under a second name
+    (`best_model = model`), or that keeps its weights in a list or dict without copying them.
 
     ## Why it is bad
     `state_dict()` copies nothing: its tensors are the weights themselves. After the next step, the "best" weights
