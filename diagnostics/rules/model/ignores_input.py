@@ -33,7 +33,7 @@ class IgnoresInput(Rule):
     Trains a copy of the model on one batch and compares its predictions for the examples of that batch before and
     after the training. The examples and their labels differ, so the predictions should differ too, at least after
     training. For an autoencoder, meaning any model whose target is its input, it compares the predictions of the
-    trained model. A softmax over a single unit is found without training: each prediction is 1.
+    trained model. A softmax over a single unit is found without training, because every prediction is 1.
 
     ## Why it is bad
     The input does not reach the output, so training can only find the best constant prediction. The loss still
