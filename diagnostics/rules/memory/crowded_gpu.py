@@ -23,8 +23,8 @@ class CrowdedGpu(MessageRule):
 
     ## What it does
     When the GPU runs out of memory, uses PyTorch's message or the driver to find out how much memory other
-    processes hold. If that is most of the GPU, and the request would have fitted without them, they are the cause,
-    not the batch. `diagnose gpu` reports a GPU that is nearly full and has several processes on it.
+    processes hold. If that is most of the GPU's memory, and the request would have fitted without them, they are
+    the cause, not the batch. `diagnose gpu` reports a GPU that is nearly full and has several processes on it.
 
     ## Why it is bad
     All processes on a GPU share its memory, and none can free the memory of another. The program that starts last

@@ -60,9 +60,10 @@ class IgnoresInput(Rule):
     first, and a model whose units die in training predicts a constant only at the end, although both read their
     input.
 
-    After 200 steps, an autoencoder is reported if its predictions vary from example to example less than 20% as
-    much as the inputs, are close to the mean input, and the loss fell by less than 2% from the third quarter of
-    the run to the last. The mean input must not be close to 0, as it may be for residuals. We chose these limits.
+    After 200 steps, an autoencoder is reported if its predictions are close to the mean input and vary from
+    example to example less than 20% as much as the inputs do, and if the loss fell by less than 2% from the third
+    quarter of the run to the last. The mean input must not be close to 0, as it may be for residuals. We chose
+    these limits.
 
     ## Known problems
     Batches where a constant prediction is correct, because all inputs or all labels are equal, are not checked.

@@ -32,9 +32,9 @@ class MissingPositions(Rule):
     """A model with attention has no information about the order of its tokens.
 
     ## What it does
-    After the run, permutes the tokens of some rows, together with the masks that belong to them, and compares the
-    predictions of a copy of the model. The rule fires if every prediction stays the same, or moves along with its
-    token, in a model whose attention covers all positions.
+    After the run, permutes the tokens of some rows, along with their masks, and compares the predictions of a copy
+    of the model. The rule fires if every prediction stays the same, or moves along with its token, in a model
+    whose attention covers all positions.
 
     ## Why it is bad
     Attention operates on a set: nothing in it distinguishes the first token from the last. Without position

@@ -19,16 +19,16 @@ class PaddingAttended(Rule):
 
     ## What it does
     After the run, finds an input whose rows end in padding of different lengths. Runs the trained model on padded
-    rows with and without their padding, each time with their words replaced by the words of other rows. The rule
-    fires if replacing the words changes the prediction without padding but barely changes it with padding, or if
-    the prediction without padding is NaN. It also fires if the mask passed to a PyTorch attention layer hides
-    every word of the batch and none of the padding.
+    rows with and without their padding, and again with their words replaced by those of other rows. The rule fires
+    if replacing the words changes the prediction without padding but barely changes it with padding, or if the
+    prediction without padding is NaN. It also fires if the mask passed to a PyTorch attention layer hides every
+    word of the batch and none of the padding.
 
     To remove the padding, the row is cut to its words. If the model needs a fixed length, the padding is moved to
     the other end instead.
 
     Under `diagnose run`, it also reports transformers' warning that `generate()` got prompts that are padded on
-    the right: a decoder continues each of them after its padding.
+    the right: a decoder continues each of them after the padding.
 
     ## Why it is bad
     The last output of a recurrent network on a padded row comes after all of the padding, by which time the words

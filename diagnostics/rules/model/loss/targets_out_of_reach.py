@@ -57,7 +57,7 @@ class TargetsOutOfReach(Rule):
     - `PoissonNLLLoss`: counts, with exp(output) as their rate
 
     A softmax over several outputs also fixes their sum at 1. PyTorch's cross entropy applies a softmax over the
-    second axis, so the targets must be class shares along that axis. The heads of a Keras model are checked
+    second axis, so the targets must be class probabilities along that axis. The heads of a Keras model are checked
     separately, each with its own loss.
 
     ## Why it is bad
