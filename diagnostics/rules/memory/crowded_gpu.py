@@ -45,7 +45,7 @@ class CrowdedGpu(MessageRule):
 
     ## Thresholds
     After a crash, other processes must hold more than half of the GPU's memory. In `diagnose gpu`, less than 10%
-    of it must be free, and at least two processes must use it.
+    of the memory must be free, and at least two processes must use the GPU.
 
     ## Known problems
     For a process in another container or owned by another user, the process ID may be all that is known. Several

@@ -62,8 +62,8 @@ class MissingPositions(Rule):
     more than 10% below the second third: the words may yet be enough. It is also a note unless the order is shown
     to matter. If each token has a target, equal tokens in a row must have different targets at least half as often
     as any two tokens do. Otherwise, a fit to the token positions must predict other rows with at most 80% of the
-    error of a fit to the token counts, and the difference must be at least three standard errors. We chose these
-    numbers.
+    error of a fit to the token counts (for classes, the error must also be lower by three standard errors). We
+    chose these numbers.
 
     ## Known problems
     A causal mask reveals the order of a text to the model, so decoders without position embeddings are not
