@@ -17,7 +17,7 @@ class NonFiniteGradients(MessageRule):
     ## What it does
     In a watched run, names the first step whose gradient is not finite. By running that step again on a copy, it
     also finds the module whose backward pass produces the NaN or infinity. If the model's own backward pass is
-    finite, the value originates in the loss.
+    finite, the problem is in the loss.
 
     ## Why it is bad
     One update with such a gradient makes every affected weight NaN. The loss is still finite in that step, so the
@@ -41,8 +41,8 @@ class NonFiniteGradients(MessageRule):
     Gradients are read at the optimizer step, after any clipping, and clipping spreads one NaN to all of them. A
     loss scaler normally skips some steps because of an overflow; skipped steps are reported only after 33 in a
     row, because by then the scale has been halved so often that it cannot be the cause. Skipped steps go unnoticed
-    if gradients are set to zero instead of None. The step is run again with a gradient of ones at the model's
-    output, not with the gradient of the loss.
+    if gradients are set to zero instead of None. When the step is run again, the backward pass starts from a
+    gradient of ones at the model's output, not from the gradient of the loss.
 
     ## Sources
     PyTorch's notes, "Autograd mechanics" (gradients for non-differentiable functions);

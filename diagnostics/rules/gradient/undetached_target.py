@@ -19,8 +19,8 @@ class UndetachedTarget(Rule):
 
     ## What it does
     In the graph of the first loss, looks for a squared error of selected predictions (`q.gather(...)`) whose
-    target is a reward plus a discounted prediction (`r + gamma * q_next.max(...)`) with a path to the same
-    weights.
+    target is a reward plus a discounted prediction (`r + gamma * q_next.max(...)`) with a gradient path to the
+    same weights.
 
     ## Why it is bad
     Q-learning moves the prediction towards its target and treats the target as a constant. With a gradient through
@@ -42,12 +42,13 @@ class UndetachedTarget(Rule):
     ```
 
     ## Thresholds
-    The prediction must be selected from several. The target must be the highest or a selected prediction of each
-    row, multiplied by one number and added to another. At least one parameter must be in the graphs of both.
+    Each prediction must be selected from several. The target must be computed from the highest prediction of each
+    row, or from a selected one, by multiplying it by one number and adding another. At least one parameter must be
+    in the graphs of both.
 
     ## Known problems
     Residual gradient methods differentiate the target on purpose. A separate target network that is not detached
-    is not reported: its gradients reach no optimizer.
+    is not reported, because no optimizer uses its gradients.
 
     ## Sources
     Mnih et al., "Human-level control through deep reinforcement learning" (2015), "Methods", where the target is

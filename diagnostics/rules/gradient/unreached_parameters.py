@@ -44,9 +44,9 @@ class UnreachedParameters(Rule):
     Before training, computes the gradient of the loss on one batch, and lists the trainable parameters without
     one. A gradient of zero counts as a gradient.
 
-    In a watched run, lists the layers of an optimizer whose gradient was exactly 0 in every known step and whose
-    weights have not changed, or changed by weight decay only, while other layers learned. Each layer and direction
-    of a recurrent module counts separately.
+    In a watched run, lists the optimized layers whose gradient was exactly 0 in every known step and whose weights
+    did not change, except by weight decay, while other layers learned. Each layer and direction of a recurrent
+    module counts separately.
 
     In Keras, under `diagnose run`, lists the layers that were called on outputs of a functional model but whose
     own outputs are not part of any model.
@@ -54,7 +54,7 @@ class UnreachedParameters(Rule):
     ## Why it is bad
     These parameters keep their initial values while the rest of the model learns around them. Often a `.detach()`,
     a layer missing from `forward()`, or an unused result cuts off a whole part of the model, yet the loss still
-    falls. Under `DistributedDataParallel`, they cause an error.
+    falls. Under `DistributedDataParallel`, such parameters cause an error.
 
     ## Example
     ```python
@@ -70,15 +70,15 @@ class UnreachedParameters(Rule):
     ```
 
     ## Thresholds
-    Before training, the finding is a warning if the parameters without a gradient are at least 1% of the trainable
-    scalars; otherwise it is a note. A watched run needs at least 50 steps with a gradient and 3 in which weights
-    were compared; the finding is a warning if these layers are at least 10% of those in the optimizer, and
+    Before training, the finding is a warning if the parameters without a gradient make up at least 1% of all
+    trainable weights, and otherwise a note. A watched run needs at least 50 steps with a gradient and 3 in which
+    weights were compared; the finding is a warning if these layers are at least 10% of those in the optimizer, and
     otherwise a note. We chose these thresholds: the pooler of BERT-base, which many healthy models do not use, is
     0.5% of the weights and 1 of 76 layers.
 
-    It is also a note if all of the parameters belong to the `pooler` of a model within the model, whatever its
-    size. Layers that are not part of any model are reported as a note if their outputs have the shape of a model
-    output, because they may have been replaced on purpose.
+    It is also a note if all of these parameters belong to the `pooler` of a submodel, however many they are.
+    Layers that are not part of any model are reported as a note if their outputs have the shape of a model output,
+    because they may have been replaced on purpose.
 
     ## Known problems
     Before training, only one batch is used. Parts that only some batches use (experts, task heads, a mask

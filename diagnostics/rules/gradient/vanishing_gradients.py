@@ -35,13 +35,13 @@ class VanishingGradients(Rule):
 
     Through time: in an RNN, LSTM or GRU, all positions share the same weights, so the weight gradients do not show
     that only the last positions contribute. Instead, the gradient of the loss with respect to the layer's input is
-    measured, position by position, in a few steps. A finding requires that the gradient at the first positions is
-    negligible compared with that at the last, and that the loss has not fallen.
+    measured, position by position, in a few steps. The rule fires if the gradient at the first positions is
+    negligible compared with that at the last, and the loss has not fallen.
 
     ## Why it is bad
     Layers without a gradient keep their initial weights. A deep network then trains its last layers on random
-    features; a recurrent one uses only the end of each sequence. The loss stays at the chance level, without an
-    error.
+    features; a recurrent one uses only the end of each sequence. The loss stays at chance level, and no error is
+    raised.
 
     ## Example
     ```python
@@ -59,8 +59,8 @@ class VanishingGradients(Rule):
     over the second half of at least 4 sampled steps). In a test with 40 positions, the first of which determines
     the class, this ratio was at most 5e-8 for an `nn.RNN`, which learned nothing in 600 steps; an LSTM with an
     open forget gate needed fewer than 200. The median loss of the last quarter of the run must be above 90% of the
-    first quarter's: a model that needs only the end of a sequence has such gradients as well, but it learns. No
-    gradient may be 100 times the median, because such a step may have raised the loss.
+    first quarter's: a model that needs only the end of a sequence has such gradients too, but its loss falls. No
+    gradient may reach 100 times the median, because such a large step may have raised the loss.
 
     Through layers: the ratio must be at most 1e-5 over at least 6 layers and 20 steps, the rank correlation
     between depth and gradient at least 0.8, and the updates in the first third at most 1e-5 of the weight norm,
@@ -73,8 +73,8 @@ class VanishingGradients(Rule):
     Adam divides by the gradient's own magnitude, so it updates even layers with a vanishing gradient; in that case
     nothing is reported. Labels that cannot be learned at all look the same as labels that depend on positions too
     far back. LSTM and GRU gradients vanish at first as well, until the gates have learned to remember, so read the
-    report at the end of a run. Only sequences of at least 16 positions are covered, and layers of `torch.nn`, not
-    cells in a loop.
+    report at the end of a run. The rule covers only sequences of at least 16 positions, and only recurrent layers
+    from `torch.nn`, not cells in a loop.
 
     ## Sources
     Yoshua Bengio et al., "Learning long-term dependencies with gradient descent is difficult" (1994); Sepp

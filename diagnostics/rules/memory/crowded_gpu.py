@@ -22,9 +22,9 @@ class CrowdedGpu(MessageRule):
     """Other processes take up the GPU's memory.
 
     ## What it does
-    When the GPU runs out of memory, reads from PyTorch's message or from the driver how much memory other
-    processes hold. If that is most of the GPU, and the request would have fitted without them, they are the cause,
-    not the batch. `diagnose gpu` reports a GPU that is nearly full and has several processes on it.
+    When the GPU runs out of memory, uses PyTorch's message or the driver to find out how much memory other
+    processes hold. If that is most of the GPU's memory, and the request would have fitted without them, they are
+    the cause, not the batch. `diagnose gpu` reports a GPU that is nearly full and has several processes on it.
 
     ## Why it is bad
     All processes on a GPU share its memory, and none can free the memory of another. The program that starts last
@@ -44,13 +44,13 @@ class CrowdedGpu(MessageRule):
     ```
 
     ## Thresholds
-    After a crash, other processes hold more than half of the GPU. In `diagnose gpu`, less than 10% is free, and
-    there are two or more processes.
+    After a crash, other processes must hold more than half of the GPU's memory. In `diagnose gpu`, less than 10%
+    of the memory must be free, and at least two processes must use the GPU.
 
     ## Known problems
-    For a process in another container or owned by another user, only its number may be known. Several processes
-    that share a GPU on purpose are reported by `diagnose gpu` as well. Memory used by the driver or the desktop is
-    attributed to other processes if the message does not give this process's own share.
+    For a process in another container or owned by another user, the process ID may be all that is known. Several
+    processes that share a GPU on purpose are reported by `diagnose gpu` as well. Memory used by the driver or the
+    desktop is attributed to other processes if the message does not give this process's own share.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("Memory management"); NVIDIA, "NVML API Reference"

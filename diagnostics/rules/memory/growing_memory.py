@@ -24,7 +24,7 @@ class GrowingMemory(Rule):
     """Memory use grows with every step until memory runs out.
 
     ## What it does
-    After memory ran out, searches your variables for a list, a dict of lists, or a running sum of tensors that
+    When memory has run out, searches your variables for a list, a dict of lists, or a running sum of tensors that
     hold the graphs of many batches, and adds up the activations that those graphs keep alive. For Keras, it
     searches for collections of models from earlier training runs, or of the `History` objects that reference them.
     In a watched run, it checks whether the graphs of old steps are still alive, and whether memory use keeps
@@ -33,8 +33,8 @@ class GrowingMemory(Rule):
     ## Why it is bad
     A loss or an output references its graph, and the graph holds every activation that the backward pass needs.
     Usually both are freed with the batch. In a list or a running total, they are kept: with every batch, memory
-    use grows by the activations of one batch, and the run fails after a few hundred steps, at a batch that is no
-    larger than the others.
+    use grows by the activations of one batch, and the run fails after a few hundred steps, on a batch no larger
+    than the others.
 
     ## Example
     ```python
@@ -52,15 +52,15 @@ class GrowingMemory(Rule):
     ```
 
     ## Thresholds
-    After memory ran out, there must be ten graphs that share no node except the parameters: a step with several
+    When memory has run out, there must be ten graphs that share no node except the parameters: a step with several
     losses has fewer than ten, and the outputs of a recurrent layer share one graph. In Keras, there must be two
-    models with an optimizer, besides the one in training. The finding is an error if they hold at least as much as
-    the failed allocation.
+    models with an optimizer, besides the one in training. The finding is an error if they hold at least as much
+    memory as the failed allocation requested.
 
     In a watched run, 90% of at least 8 sampled graphs older than 30 steps must be alive, whatever the memory use.
     Without such graphs, accelerator memory must grow by 256 MiB and by 30% over the second half of at least 300
-    steps, with at least 16 readings, and steadily to the end: in each third at least half as fast as overall. The
-    memory of a process grows for many reasons, such as cached data, so the finding is only a note.
+    steps, with at least 16 readings. It must grow steadily to the end: in each third, at least half as fast as
+    overall. A process's memory use can grow for many reasons, such as cached data, so this finding is only a note.
 
     We chose these thresholds.
 
@@ -70,7 +70,7 @@ class GrowingMemory(Rule):
     purpose, to be summed before one `backward()`, are reported: they do hold this memory, and calling `backward()`
     on each gives the same gradient without it. In a watched run, a graph counts as alive if any tensor computed in
     it is still alive, whatever references that tensor. After `backward()` it holds only its nodes, a few hundred
-    bytes each, so it may take a long time before a list of losses matters.
+    bytes each, so it may be a long time before a list of losses matters.
 
     ## Sources
     PyTorch's "Frequently Asked Questions" ("My model reports 'cuda runtime error(2): out of memory'": "Don't

@@ -98,9 +98,9 @@ class OutOfMemory(MessageRule):
     largest batch that fits, with each trial in its own process.
 
     ## Why it is bad
-    The run ends. The memory of the model is fixed. The memory of a batch, that is, of the activations needed for
-    the backward pass, grows in proportion to the number of rows, and at least in proportion to their length. So
-    you can reduce the batch, unless the model alone is too large.
+    The run ends. The model needs a fixed amount of memory. A batch needs memory for the activations that the
+    backward pass uses. That amount grows in proportion to the number of rows, and at least in proportion to their
+    length. So you can reduce the batch, unless the model alone is too large.
 
     ## Example
     ```python
@@ -132,7 +132,7 @@ class OutOfMemory(MessageRule):
     out; the system log shows the reason.
 
     ## Sources
-    PyTorch's notes on "CUDA semantics" ("Memory management"); Samyam Rajbhandari and others, "ZeRO: Memory
+    PyTorch's notes on "CUDA semantics" ("Memory management"); Samyam Rajbhandari et al., "ZeRO: Memory
     Optimizations Toward Training Trillion Parameter Models" (2020), section 3; the Hugging Face guide "Model
     training anatomy" ("Anatomy of Model's Memory"); TensorFlow's guide "Use a GPU" ("Limiting GPU memory growth").
     """

@@ -50,14 +50,14 @@ class TensorflowHoldsGpu(Rule):
     ```
 
     ## Thresholds
-    A TensorFlow process holds at least 80% of the GPU: it leaves some memory for the libraries, and cannot reserve
-    memory that other processes held before it.
+    A TensorFlow process must hold at least 80% of the GPU's memory. TensorFlow never holds all of it, because it
+    leaves some for the libraries and cannot reserve what other processes already hold.
 
     ## Known problems
     From outside, reserved and used memory look the same: only the process itself knows how much it uses
     (`tf.config.experimental.get_memory_info("GPU:0")`). So the finding is a note if the process is alone on the
     GPU, and a warning if there are others. A program that imports both TensorFlow and PyTorch counts as a
-    TensorFlow process. It is unknown which libraries another user's process has loaded.
+    TensorFlow process. The rule cannot see which libraries another user's process has loaded.
 
     ## Sources
     TensorFlow's guide "Use a GPU" ("Limiting GPU memory growth").

@@ -90,15 +90,15 @@ class DeadUnits(Rule):
     layer, and deep in the network a unit is active either for all of them or for none. Layers of 16 units reached
     94% by chance, hence the minimum of 32 units.
 
-    In a watched run, the finding is only a note if the loss falls, or if the units died during the run and a
-    simple fit learns nothing from the targets. A layer of any size counts if all of its units were zero in at
-    least the last 3 sampled batches, with at least 64 examples in total: such a layer passes nothing on. A class
+    In a watched run, the finding is only a note if the loss falls, or if the units died during the run and even a
+    simple fit finds nothing to learn. A layer of any size counts if all of its units were zero in at least the
+    last 3 sampled batches, with at least 64 examples in total: such a layer passes on no information. A class
     behind a ReLU must have at least 20 examples in the second half of the run and be predicted for none of them.
 
     ## Known problems
     A trained transformer with ReLU is naturally sparse, and a batch of a few short texts leaves most of its units
-    unused; for transformers models, this is only a note. A sparse autoencoder is sparse on purpose. Before
-    training, functions that are not modules, such as `torch.nn.functional.relu`, are not covered.
+    unused; for models from the transformers library, the finding is only a note. A sparse autoencoder is sparse on
+    purpose. Before training, functions that are not modules, such as `torch.nn.functional.relu`, are not covered.
 
     ## Sources
     Lu Lu et al., "Dying ReLU and Initialization: Theory and Numerical Examples" (2019); Kaiming He et al.,

@@ -35,7 +35,7 @@ class DroppedAnswers(Rule):
     ## Thresholds
     In both training-mode runs, between 2% and 99% of the predictions are 0 (our choice), and in evaluation mode
     none are. If all of them were 0, an earlier layer might have been dropped entirely. The target of the loss must
-    be known, because features that one model passes to another may be dropped.
+    be known, because dropping features that one model passes to another is legitimate.
 
     ## Known problems
     Predictions that are dropped on purpose are reported. Dropout that does not write zeros is missed.

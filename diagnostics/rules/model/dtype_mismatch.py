@@ -37,8 +37,8 @@ class DtypeMismatch(MessageRule):
     """An operation got tensors of different dtypes, or of a dtype that it does not support.
 
     ## What it does
-    Recognises the error messages of PyTorch 0.4 to 2.13 and of TensorFlow, and reads from the stack frames which
-    tensor has which dtype.
+    Recognises the error messages of PyTorch 0.4 to 2.13 and of TensorFlow, and finds out from the stack frames
+    which tensor has which dtype.
 
     ## Why it is bad
     PyTorch does not cast the operands of a matrix product or a convolution, since a silent float64 would double

@@ -50,9 +50,9 @@ class ExamplesMixed(Rule):
     ## What it does
     Runs a copy of the model in evaluation mode on a few examples of one batch, replaces all but one of them, and
     compares the predictions for that one. If it changes, the rule looks for the operation that works along the
-    batch axis: a softmax over it, a `view` that moves numbers from one example to another, an LSTM or an attention
+    batch axis: a softmax over it, a `view` that moves values from one example to another, an LSTM or an attention
     layer that treats the batch as time. Then it runs the same examples in reverse order. If predictions depend
-    only on the position in the batch, position indices are counted along the batch axis.
+    only on the position in the batch, the model numbers positions along the batch axis.
 
     ## Why it is bad
     In a shuffled batch, an example has nothing to do with its neighbours. A softmax over the batch makes the

@@ -57,9 +57,9 @@ class FutureLeak(Rule):
     model it changes by rounding errors at most. Four positions are tried, and the largest change counts.
 
     ## Known problems
-    The rule is checked only if cross entropy is the whole loss and the targets are the next tokens of exactly one
+    The rule applies only if cross entropy is the whole loss and the targets are the next tokens of exactly one
     input. A model is not checked if it has a layer that summarises the text or starts a recurrent layer from a
-    given state: an autoencoder may read the whole text.
+    given state: it may be an autoencoder, which is allowed to read the whole text.
 
     ## Sources
     Vaswani et al., "Attention Is All You Need" (2017), section 3.2.3, on masking later positions; public questions

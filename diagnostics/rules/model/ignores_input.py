@@ -33,7 +33,7 @@ class IgnoresInput(Rule):
     Trains a copy of the model on one batch and compares its predictions for the examples of that batch before and
     after the training. The examples and their labels differ, so the predictions should differ too, at least after
     training. For an autoencoder, meaning any model whose target is its input, it compares the predictions of the
-    trained model. A softmax over a single unit is found without training: each prediction is 1.
+    trained model. A softmax over a single unit is found without training, because every prediction is 1.
 
     ## Why it is bad
     The input does not reach the output, so training can only find the best constant prediction. The loss still
@@ -60,9 +60,10 @@ class IgnoresInput(Rule):
     first, and a model whose units die in training predicts a constant only at the end, although both read their
     input.
 
-    After 200 steps, an autoencoder is reported if its predictions vary from example to example less than 20% as
-    much as the inputs, are close to the mean input, and the loss fell by less than 2% from the third quarter of
-    the run to the last. The mean input must not be close to 0, as it may be for residuals. We chose these limits.
+    After 200 steps, an autoencoder is reported if its predictions are close to the mean input and vary from
+    example to example less than 20% as much as the inputs do, and if the loss fell by less than 2% from the third
+    quarter of the run to the last. The mean input must not be close to 0, as it may be for residuals. We chose
+    these limits.
 
     ## Known problems
     Batches where a constant prediction is correct, because all inputs or all labels are equal, are not checked.

@@ -20,10 +20,10 @@ class MissingActivation(Rule):
     """Layers follow each other with no activation function between them, so the model is linear.
 
     ## What it does
-    Runs a copy of the model at points along a line through two examples, between them and far beyond: the
-    predictions of a linear model change in proportion. A sigmoid or a softmax at the end is inverted first. Then
-    it halves the weights of each layer; a layer belongs to the linear stack if that halves the distance between
-    predictions.
+    Runs a copy of the model at points along a line through two examples, between them and far beyond. The
+    predictions of a linear model change in proportion to the distance. A sigmoid or a softmax at the end is
+    inverted first. Then it halves the weights of each layer; a layer belongs to the linear stack if this halves
+    the differences between predictions.
 
     ## Why it is bad
     A linear function of a linear function is linear. Stacked layers without an activation can do no more than one
@@ -47,9 +47,9 @@ class MissingActivation(Rule):
     At five points along the line, the predictions may deviate from proportionality by less than 1/1000 of the
     distance between the predictions for the two examples. There must be at least two layers, none of them narrower
     than both the input and the output, because a bottleneck is a deliberate factorisation. The finding is a
-    warning if a radial fit to some training rows proves that there is more to learn: it predicts other rows, and
-    with a squared error, the run ends at twice the fit's error or more. Otherwise it is a note. We chose these
-    numbers.
+    warning if a radial fit to some training rows proves that there is more to learn: the fit also predicts other
+    rows, and with a squared error, the run ends with at least twice the error of the fit. Otherwise it is a note.
+    We chose these numbers.
 
     ## Known problems
     Networks that are intentionally deep and linear, as in studies of their training, are reported as a note. Only

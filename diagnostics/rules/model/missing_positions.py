@@ -32,9 +32,9 @@ class MissingPositions(Rule):
     """A model with attention has no information about the order of its tokens.
 
     ## What it does
-    After the run, permutes the tokens of some rows, together with the masks that belong to them, and compares the
-    predictions of a copy of the model. The rule fires if every prediction stays the same, or moves along with its
-    token, in a model whose attention covers all positions.
+    After the run, permutes the tokens of some rows, along with their masks, and compares the predictions of a copy
+    of the model. The rule fires if every prediction stays the same, or moves along with its token, in a model
+    whose attention covers all positions.
 
     ## Why it is bad
     Attention operates on a set: nothing in it distinguishes the first token from the last. Without position
@@ -55,13 +55,15 @@ class MissingPositions(Rule):
     ## Thresholds
     No prediction may change by more than 1/10000 of the spread of the predictions. In at least half of the rows of
     the batch, some token must occur twice and the row must not be sorted: items in a basket and columns of a table
-    do not repeat. The loss must end above half of a constant prediction's loss; below that, the words were enough.
+    do not repeat. The final loss must be more than half that of a constant prediction; if it is lower, the words
+    alone were enough.
 
     The finding is a note if a constant prediction's loss is not known, or if the last third of the losses is still
     more than 10% below the second third: the words may yet be enough. It is also a note unless the order is shown
     to matter. If each token has a target, equal tokens in a row must have different targets at least half as often
     as any two tokens do. Otherwise, a fit to the token positions must predict other rows with at most 80% of the
-    error of a fit to the token counts, by three standard errors. We chose these numbers.
+    error of a fit to the token counts (for classes, the error must also be lower by three standard errors). We
+    chose these numbers.
 
     ## Known problems
     A causal mask reveals the order of a text to the model, so decoders without position embeddings are not

@@ -18,14 +18,16 @@ class PackedExamplesAttend(Rule):
 
     ## What it does
     Finds rows of a language model that hold several documents: their positions restart, an input numbers the
-    documents, or the labels at the beginning of each are ignored, as those of prompts are. On a copy of the model
-    in evaluation mode, exchanges the words of the first document and compares the predictions in the second. Also
-    measures the loss on the second document in its row, after another first document, and as a row of its own.
+    documents, or the labels at the beginning of each are ignored, like those of a prompt. On a copy of the model
+    in evaluation mode, replaces the words of the first document and compares the predictions in the second. Also
+    measures the loss on the second document in three places: in its row, after a different first document, and
+    alone in a row.
 
     ## Why it is bad
-    If packed documents are related, as two wordings of a question are, the model learns to copy from the document
-    before. The loss is low because the row contains the answer. When the model is served, each prompt is alone,
-    and the model has learned less than the loss suggests. Unrelated documents are noise in each other's context.
+    If packed documents are related, such as two wordings of one question, the model learns to copy from the
+    previous document. The loss is low because the row contains the answer. When the model is served, it sees each
+    prompt alone, and it has learned less than the loss suggests. Unrelated documents are noise in each other's
+    context.
 
     ## Example
     ```python
@@ -47,8 +49,8 @@ class PackedExamplesAttend(Rule):
     ## Thresholds
     A log-probability in the second document must change by more than 1/1000 of the spread of the log-probabilities
     across positions; with a mask for each document, it changes by rounding errors at most. A document needs at
-    least 4 tokens and 2 targets, and the documents of a batch must differ in length: the rows of a grid do not. Up
-    to 4 rows are run.
+    least 4 tokens and 2 targets, and the documents of a batch must differ in length, unlike the rows of a grid. Up
+    to 4 rows are tested.
 
     The finding is a warning only if the script itself treats the documents as separate: the positions restart, and
     all documents begin or all end with the same token; or the documents are numbered, and the first token of each
@@ -56,13 +58,13 @@ class PackedExamplesAttend(Rule):
     which should see each other.
 
     ## Known problems
-    The targets must be the tokens of one input. Documents that are only joined by an end token are not reported:
-    many models are pretrained on such rows. If your rows are conversations whose turns have positions of their
-    own, ignore this rule.
+    The targets must be the tokens of one input. Documents that are separated only by an end token are not
+    reported: many models are pretrained on such rows. If your rows are conversations in which positions restart at
+    each turn, ignore this rule.
 
     ## Sources
     Public issues about packing that made fine-tuned models worse when the packed examples were related; the
-    documentation of `transformers.DataCollatorWithFlattening`; Krell et al., "Efficient Sequence Packing without
+    documentation for `transformers.DataCollatorWithFlattening`; Krell et al., "Efficient Sequence Packing without
     Cross-contamination" (2021).
     """
 

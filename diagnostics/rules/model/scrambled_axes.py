@@ -59,7 +59,7 @@ class ScrambledAxes(Rule):
     ## Thresholds
     None for views: the shapes are enough. Nothing is reported if the number of channels equals the length of an
     image axis, or if a is a multiple of b, where neighbours may be grouped on purpose. Channels-first images must
-    be square, with at least 8 pixels a side and 1 or 3 channels, and neighbours along both sides must have a
+    be square, with at least 8 pixels a side and 1 or 3 channels, and neighbours along both axes must have a
     correlation of at least 0.3. There must be at least 8 scrambled colour images, with at least 16 pixels a side.
     In the other axis order, the mean squared difference between neighbours must be at most 60% of the current one,
     and at most half of that between any two pixels. For such images, the finding is a warning. We chose these

@@ -42,9 +42,9 @@ class SymmetricInitialization(Rule):
     ```
 
     ## Thresholds
-    The units must be equal, up to rounding errors, before and after the copy is trained, and that training must
-    have at least 10 steps: a copy that predicts the batch from the start is not trained. Units that are
-    initialised to zero on purpose differ after one or two steps; we chose 10.
+    The units must be equal, up to rounding errors, before the copy is trained and after at least 10 steps. A copy
+    that predicts the batch from the start is not trained that long. Units that are initialised to zero on purpose
+    differ after one or two steps; we chose 10.
 
     ## Known problems
     Zeros are often initialised on purpose and are then not reported: a last layer that starts at 0, the matrix B

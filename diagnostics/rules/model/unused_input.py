@@ -41,10 +41,10 @@ class UnusedInput(Rule):
 
     ## Thresholds
     None: not a single bit may change, and at least one other input must matter. An input also counts if only its
-    first example is used: replacing all the others does not change a single bit. For a model that gives one
-    prediction for a sequence of at least 4 steps, the same test is run with all steps except the first if it has
-    attention over the steps or a recurrent layer that reads forward, and with all except the last if it is
-    recurrent. Tokens and their mask are replaced together.
+    first example is used: replacing all the others does not change a single bit. If the model gives one prediction
+    for a sequence of at least 4 steps, the steps are tested in the same way. All steps except the first are
+    replaced if the model has attention over the steps or a recurrent layer that reads forward, and all except the
+    last if it is recurrent. Tokens and their mask are replaced together.
 
     ## Known problems
     An input that a model accepts and ignores on purpose, as in an ablation, is reported; ignore the rule in that

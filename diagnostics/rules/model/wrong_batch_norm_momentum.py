@@ -39,7 +39,7 @@ class WrongBatchNormMomentum(Rule):
     keeps little more than the latest batch, and `momentum=0`, or 1 in Keras, keeps a mean of 0 and a variance of 1
     forever. The training loss falls, but the evaluation effectively runs a different network.
 
-    With Keras' default of 0.99, the running mean and variance are averages over about 100 steps, and begin with 0
+    With Keras' default of 0.99, the running mean and variance are averages over about 100 steps, and start at 0
     and 1. After a few hundred steps they are still those of earlier weights.
 
     ## Example
@@ -54,10 +54,10 @@ class WrongBatchNormMomentum(Rule):
 
     ## Thresholds
     The run must have at least 20 steps. A momentum of exactly 0 is reported if the statistics still have their
-    initial values. A momentum of 0.9 or more is reported whatever the statistics are. The finding is a warning if
-    accuracy is at least 15 points lower in evaluation than in training, beyond two standard errors, in the second
-    half of the run and with at least 100 examples each, or if at least 40% of the predictions name a different
-    class than in training. Otherwise it is a note. We chose these numbers.
+    initial values. A momentum of 0.9 or more is reported whatever the statistics are. The finding is a warning if,
+    in the second half of the run, accuracy is lower in evaluation than in training by at least 15 points plus two
+    standard errors, with at least 100 examples each. It is also a warning if at least 40% of the predictions name
+    a different class than in training. Otherwise it is a note. We chose these numbers.
 
     In Keras, a momentum of exactly 1 is reported if the statistics still have their initial values.
 

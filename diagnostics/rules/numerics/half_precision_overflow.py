@@ -20,7 +20,7 @@ class HalfPrecisionOverflow(MessageRule):
     """An activation exceeds, or nearly exceeds, the largest float16 number.
 
     ## What it does
-    In a watched run: if the loss or a gradient is not finite, the step is run again on a copy to find the module
+    In a watched run, if the loss or a gradient is not finite, the step is run again on a copy to find the module
     where the problem began (see `non-finite-activations`). If that module computed in half precision, the same
     pass is repeated in float32. A value that is finite there, but larger than the largest half-precision number,
     has overflowed. As long as all values are finite, the largest activations of sampled steps are compared with
@@ -29,8 +29,8 @@ class HalfPrecisionOverflow(MessageRule):
     ## Why it is bad
     The largest float16 number is 65,504. In float16, 300 times 300 is infinity, infinity minus infinity is NaN,
     and one step later every weight is NaN. Gated feed-forward blocks, attention scores without scaling, and models
-    that were trained in bfloat16 overflow this way. It shows up in the loss only several layers later. A loss
-    scaler does not help: it skips every step from then on.
+    that were trained in bfloat16 overflow this way. The overflow shows up in the loss only several layers later. A
+    loss scaler does not help: it skips every step from then on.
 
     ## Example
     ```python
@@ -49,8 +49,8 @@ class HalfPrecisionOverflow(MessageRule):
 
     ## Thresholds
     The finding is an error if a value is infinite in half precision and finite, but too large, in float32. It is a
-    warning if the output of a module in float16 reaches half of the largest number; we chose half, which leaves a
-    factor of 2. Numbers equal to the limit, and -inf, do not count, because masks contain them on purpose.
+    warning if the output of a module in float16 reaches half of the largest number (our choice). Numbers equal to
+    the limit, and -inf, do not count, because masks contain them on purpose.
 
     ## Known problems
     Some models cannot be run in float32; then only `non-finite-activations` is reported. Only outputs of modules

@@ -42,10 +42,10 @@ class NonFiniteActivations(MessageRule):
     weights returns it for finite input.
 
     ## Known problems
-    For a model of more than 512 MiB, the weights from before the step are not kept. Only the model at the time
-    when the NaN was noticed can be searched, and usually it is entirely NaN by then. `watch(..., every=1)` notices
-    it at once. Functional operations count as part of the module whose `forward` calls them. Random numbers from
-    outside PyTorch are not reproduced.
+    For a model of more than 512 MiB, the weights from before the step are not kept. Only the model as it is when
+    the NaN is noticed can be searched, and by then it is usually all NaN. `watch(..., every=1)` notices it at
+    once. Functional operations count as part of the module whose `forward` calls them. Random numbers from outside
+    PyTorch are not reproduced.
 
     ## Sources
     Hugging Face Transformers, "Debugging", underflow and overflow detection (`DebugUnderflowOverflow`), for the

@@ -47,8 +47,8 @@ class NonFiniteLoss(MessageRule):
 
     ## Thresholds
     None for the loss. A trait is named only if all of the affected examples have it and no other example does. A
-    label or a range must also be unlikely to be shared by that many random examples by chance: this must happen in
-    fewer than 1 of 10 batches. We chose that limit; the trait is only a hint, and is never reported on its own.
+    label or a range must also be unlikely to be a coincidence: that many random examples must share it in fewer
+    than 1 of 10 batches. We chose that limit; the trait is only a hint, and is never reported on its own.
 
     ## Known problems
     Before training, only one batch is used; `watch` finds a rare example when it is drawn. A single example always

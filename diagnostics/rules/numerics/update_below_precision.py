@@ -32,7 +32,7 @@ class UpdateBelowPrecision(Rule):
 
     ## What it does
     In a watched run with weights in bfloat16 or float16, compares a sample of them over the whole run, and counts
-    those that never changed by a single bit although they had gradients.
+    those that never changed by even one bit although they had gradients.
 
     ## Why it is bad
     A bfloat16 number has 8 significant bits: around 0.1, neighbouring numbers are 0.0005 apart. An update of less
@@ -60,9 +60,9 @@ class UpdateBelowPrecision(Rule):
     learning rate. The finding is a note if the loss has halved anyway. We chose these thresholds.
 
     ## Known problems
-    Covers only PyTorch's own optimizers: others may keep float32 copies, accumulate what was lost (Kahan
+    Only PyTorch's own optimizers are covered: others may keep float32 copies, accumulate what was lost (Kahan
     summation) or use stochastic rounding. Momentum is not counted. To allow for it, the update with SGD must be
-    below 5% of the spacing, not half of it.
+    below 5% of the spacing instead of half.
 
     ## Sources
     Pedram Zamirai et al., "Revisiting BFloat16 Training" (2020); Paulius Micikevicius et al., "Mixed precision

@@ -100,17 +100,17 @@ class CollapsedSchedule(Rule):
     - in the first third of the run, if the rate falls at every step, or stays constant in between for at least
       three equal periods (step decay), such as epochs;
     - in the first 60% of the run, if such a period is shorter than 75% of an epoch, so that the schedule counts
-      batches (needs the number of training rows); or
-    - in the first half of the run, if it takes at most 5% of the run to fall from half of its highest value. A
-      cosine schedule takes 46% of the run to fall that far, and gets there only at the end; a schedule that
-      divides the rate by ten on plateaus keeps each rate for some epochs.
+      batches (this needs the number of training rows); or
+    - in the first half of the run, if the fall from half of its highest value to 0.1% takes at most 5% of the run.
+      A cosine schedule takes 46% of the run for this, and gets there only at the end; a schedule that divides the
+      rate by ten on plateaus keeps each rate for several epochs.
 
     A run whose loss had fallen to 10% of its first value before the collapse is not reported: there was nothing
     left to learn.
 
-    A schedule starts far below the optimizer's rate if its first rate is also its highest, and is the square of
-    the optimizer's rate or less than 0.1% of it. An optimizer created with a rate of 0.1 or more is not reported:
-    it may be meant for a function that returns the rates themselves.
+    A schedule counts as starting far below the optimizer's rate if its first rate is also its highest, and is the
+    square of the optimizer's rate or less than 0.1% of it. An optimizer created with a rate of 0.1 or more is not
+    reported: it may be meant for a function that returns the rates themselves.
 
     We chose these thresholds.
 

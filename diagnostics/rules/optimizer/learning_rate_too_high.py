@@ -81,12 +81,12 @@ class LearningRateTooHigh(Rule):
     are never zeroed, that is the cause, and this rule reports nothing.
 
     A complete run of at least 100 steps that ended no better than a constant prediction is reported if one step
-    changed the layers by more than their norm (the median), and a linear or radial fit shows that there is
-    something to learn. Later updates in such a run may be small, because large weights have saturated or killed
-    the units.
+    changed the layers by more than their own norm (as a median over the layers), and a linear or radial fit shows
+    that there is something to learn. Later updates in such a run may be small, because large weights have
+    saturated or killed the units.
 
     A run that did not learn is also reported if copies of it, trained on its own batches, learn at a smaller rate,
-    and no change of one other thing helps nearly as much; see `not-learning`.
+    and no other single change helps nearly as much; see `not-learning`.
 
     We chose these thresholds.
 
@@ -95,7 +95,7 @@ class LearningRateTooHigh(Rule):
     not checked if the rate has a warm-up, or may have one, because training does not begin at the full rate; if
     the best constant prediction is unknown; or if the loss was still decreasing at the end of the trial, fast
     enough to reach half within the same number of further steps. In a watched run, a loss without a known chance
-    level is reported only if it grows a lot: healthy losses in adversarial and reinforcement learning grow
+    level is reported only if it grows a lot: healthy losses in adversarial and reinforcement learning can grow
     tenfold.
 
     ## Sources

@@ -51,23 +51,23 @@ class LearningRateTooLow(Rule):
     pace, those steps would not memorise even this one batch (loss 0), and would change the weights by less than
     10% of their norm even if all steps pointed in one direction, which is less than 1e-5 per step. A rate at least
     10 times as large must reach, within 30 steps, half of the loss of the best constant prediction. AdamW at 2e-5,
-    the usual rate for fine-tuning, is far from these limits: it changes each weight by about its rate, and a
-    transformer's weights are about 0.02 to 0.05 in magnitude, so a step changes them by 4e-4 to 1e-3. The rule of
-    thumb for training from scratch is 1e-3.
+    the usual rate for fine-tuning, is far from these limits: it changes each weight by about the learning rate,
+    and a transformer's weights are about 0.02 to 0.05 in magnitude, so a step changes them by 4e-4 to 1e-3. The
+    rule of thumb for training from scratch is 1e-3.
 
     Three kinds of complete run are reported:
 
     - A run of at least 100 steps that ended no better than a constant prediction, if three things hold: all its
       steps together could have moved the weights by less than 10% of their norm; a copy of the model passes the
       trial at 10 times the rate or more; and a linear or radial fit shows that there is something to learn, or the
-      run ended 10% above the constant prediction.
+      run ended with a loss 10% above that of the constant prediction.
     - A run of at least 50 steps that ended during its warm-up: the rate never fell, rose by 5% or more in the last
       third, and reached at most half of the schedule's full rate. The finding is a warning if the run ended no
       better than a constant prediction (within 3%), and if steps as large as the largest one, all taken together,
       could not have moved the weights by 10% of their norm. Otherwise it is a note.
-    - A run of at least 50 steps, whatever its loss, whose rate never fell, rose only now and then (at least twice,
-      with at least 5 steps in between), and ended at 10% of the full rate or less. Its schedule counts batches but
-      is stepped once per epoch.
+    - A run of at least 50 steps, whatever its loss, whose schedule counts batches but is stepped once per epoch:
+      the rate never fell, rose only now and then (at least twice, with at least 5 steps in between), and ended at
+      10% of the full rate or less.
 
     In a watched run, the same two limits (loss and weights) apply after 100 steps, if the rate has stopped rising.
     Even the largest update (the median over layers) must be below 1e-5, so that a schedule that decays to 0 is not
@@ -77,7 +77,7 @@ class LearningRateTooLow(Rule):
     converged.
 
     A run that did not learn is also reported if copies of it, trained on its own batches, learn at a larger rate,
-    and no change of one other thing helps nearly as much; see `not-learning`.
+    and no other single change helps nearly as much; see `not-learning`.
 
     We chose these thresholds.
 

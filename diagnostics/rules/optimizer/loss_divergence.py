@@ -22,7 +22,7 @@ class LossDivergence(Rule):
     ## What it does
     In a watched run, compares the training loss over the last quarter of the run with its initial and its lowest
     level. Reports a loss that ended far above both although the updates were of normal size. Also reports a loss
-    that began above 0 and falls below it ever more quickly.
+    that starts above 0, drops below it, and falls faster and faster.
 
     ## Why it is bad
     Training should lower the training loss. If the loss keeps rising, the optimizer does not follow its gradient,
@@ -43,9 +43,9 @@ class LossDivergence(Rule):
     ## Thresholds
     For a classifier trained on cross entropy, the median cross entropy over the last quarter of the sampled steps
     is at least twice that of a constant prediction, and at least 1.5 times both its initial and its lowest level.
-    Any other loss needs at least 40 steps and must reach 100 times both, while the weights have grown threefold.
-    If a step changes the weights by 1% or more, `learning-rate-too-high` reports the run instead; if gradients are
-    never zeroed, `gradients-not-zeroed` does.
+    Any other loss needs at least 40 steps and must reach 100 times both, and the weights must have grown
+    threefold. If a step changes the weights by 1% or more, `learning-rate-too-high` reports the run instead; if
+    gradients are never zeroed, `gradients-not-zeroed` does.
 
     A loss counts as falling without bound if it began above 0, ended ten times as far below 0, and fell at least
     1.5 times as far in each quarter of the run as in the quarter before. A likelihood, in contrast, falls more and

@@ -34,7 +34,7 @@ MOVED = 1.0  # of the weights' norm: the sum of all updates, if they all pointed
 
 
 class LossPlateau(Rule):
-    """The loss stays at the chance level, although the batch can be learned.
+    """The loss stays at chance level, although the batch can be learned.
 
     ## What it does
     Trains a copy of the model on one batch at your learning rate, and checks whether the loss over the last third
@@ -44,14 +44,14 @@ class LossPlateau(Rule):
     In a watched run, compares the cross entropy of the predictions at the sampled steps with the entropy of their
     labels. For any loss, it checks whether the loss is constant at the end of the run although each batch holds
     different rows. In that case the predictions have collapsed, as in a triplet loss stuck at its margin, or the
-    loss compares the model with itself, like a preference loss whose reference is not a copy. The latter is
+    loss compares the model with itself, like a preference loss whose reference model is not a copy. The latter is
     reported if the model also runs without gradients on the inputs of each step. If the scores of a cross entropy
     are cosines times a constant, it computes how low the loss can possibly get.
 
     ## Why it is bad
-    A loss at the chance level means that the model has learned the class frequencies and nothing else. The first
-    steps bring the loss down to that level and look like learning; the rest is noise. It is easily mistaken for a
-    hard problem, or for one that needs more steps.
+    A loss at chance level means that the model has learned the class frequencies and nothing else. The first steps
+    bring the loss down to that level and look like learning; the rest is noise. It is easily mistaken for a hard
+    problem, or for one that needs more steps.
 
     ## Example
     ```python
@@ -81,11 +81,11 @@ class LossPlateau(Rule):
 
     A loss counts as constant if the last third of the run has at least 30 losses, above 0 and within 0.01% of each
     other, although the dataset is larger than a batch and its rows differ. If no dataset is known, the batches
-    must differ and the weights must change. It is reported only if no other rule explains it. The model is its own
-    reference if it runs without gradients in 90% of the steps, and on the same input as with gradients in 90% of
-    at least 8 steps compared. A loss that is a whole number is not reported if it contains `exp` or a division:
-    `loss / loss.detach()` is always 1, but has a gradient. If the scores are cosines, the lowest possible loss
-    must be at least 90% of the loss with all scores equal.
+    must differ and the weights must change. It is reported only if no other rule explains it. The model counts as
+    its own reference if it runs without gradients in 90% of the steps and, in 90% of at least 8 compared steps, on
+    the same input as with gradients. A loss that is a whole number is not reported if it contains `exp` or a
+    division: `loss / loss.detach()` is always 1, but has a gradient. If the scores are cosines, the lowest
+    possible loss must be at least 90% of the loss with all scores equal.
 
     We chose these thresholds.
 

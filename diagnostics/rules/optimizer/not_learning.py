@@ -122,24 +122,26 @@ class NotLearning(Rule):
     its second half. The former may be lower by two standard errors of the constant prediction's loss over the
     sampled batches.
 
-    The finding is a warning if the model could have learned something. Its rows occur more than once in a run of
-    at least 200 steps (two epochs or more where the size of the dataset is known), so that even targets unrelated
-    to them can be memorised. Or a fit to half of the sampled rows has at most 70% of the constant prediction's
-    error on the other half (for classes, the error must also be lower by five standard errors). Or the inputs
-    themselves show that information was lost: each row of 3 to 64 columns was standardised by itself, or a number
-    used for missing values is 100 standard deviations from all others. Or the run ended 10% above the constant
-    prediction after 200 steps or more.
+    The finding is a warning if the model could have learned something, which any of these shows:
 
-    It is also a warning if a change of one thing makes a copy learn: no unchanged copy is below 90% of the
-    constant prediction's loss, and the changed copy, even with its batches in a different order, is below 85% of
-    that loss and lower than the unchanged copies by three times the distance between the unchanged copies.
+    - Its rows occur more than once in a run of at least 200 steps (two epochs or more if the size of the dataset
+      is known), so even targets unrelated to them could have been memorised.
+    - A fit to half of the sampled rows has at most 70% of the constant prediction's error on the other half (for
+      classes, the error must also be lower by five standard errors).
+    - The inputs themselves show that information was lost: each row of 3 to 64 columns was standardised by itself,
+      or a number used for missing values is 100 standard deviations from all others.
+    - The run ended with a loss 10% above that of the constant prediction after 200 steps or more.
 
-    Otherwise the finding is a note. It is also a note if the loss was still falling: if it had
-    fallen by 10% after 200 steps or more, or after steps that together could have moved the fastest third of the
-    layers by at most 5%. That exception does not hold for a run that ended above the constant prediction.
+    It is also a warning if a single change makes a copy learn: no unchanged copy gets below 90% of the constant
+    prediction's loss, while the changed copy, even with its batches in a different order, gets below 85% of it and
+    below the unchanged copies by three times their spread.
+
+    Otherwise the finding is a note. It is also a note if the loss was still falling, with two exceptions: the run
+    ended with a loss 10% above that of the constant prediction after 200 steps or more, or it ended above the
+    constant prediction after steps that together could have moved the fastest third of the layers by at most 5%.
 
     A loss that compares predictions with targets is reported as a warning if it is 0, up to rounding (1e-6), in
-    each of at least 100 steps, beginning with the first: the model is its own target.
+    every step from the first on, for at least 100 steps: the model is its own target.
 
     If there are several outputs, one of them must still have at least 95% of the constant prediction's error after
     300 steps or more, while a simple fit leaves at most half of that error, and the error of another output has
@@ -148,11 +150,11 @@ class NotLearning(Rule):
     We chose these thresholds.
 
     ## Known problems
-    A control experiment on labels of pure noise, redrawn in each step, is correctly reported as a note. The same
+    A control experiment on labels of pure noise, redrawn at each step, is correctly reported as a note. The same
     goes for the first epoch of a task that only a deep model can learn. A weak signal that explains less than 3%
-    of the targets' variance counts as nothing. Weighted losses are not checked. Several outputs and penalties are
-    checked only in Keras, for models built from Keras' own layers: other models may train an output backwards on
-    purpose.
+    of the targets' variance does not count. Weighted losses are not checked. Several outputs and penalties are
+    checked only in Keras, for models built from Keras' own layers: other models may reverse an output's gradient
+    on purpose.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019): verify that the loss beats an

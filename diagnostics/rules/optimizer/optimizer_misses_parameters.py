@@ -29,13 +29,13 @@ class OptimizerMissesParameters(MessageRule):
     are re-created in each call, and for a `tf.Variable` among the attributes of a layer, which Keras 3 does not
     track. After the run, it looks for weights that a checkpoint lacked (a new head), that were frozen during
     training and still have their initial values, such as the classifier of a LoRA model without `task_type`. They
-    count only if the predictions of a copy change when their numbers are shuffled. At the end of a watched run, it
-    looks for parameters that were frozen at the start and have received gradients since.
+    count only if shuffling their values changes the predictions of a copy. At the end of a watched run, it looks
+    for parameters that were frozen at the start and have received gradients since.
 
     ## Why it is bad
-    An optimizer updates only the parameters that it got when it was created. Parameters of a layer that was added
-    or replaced later get gradients but never change. An optimizer created for another model updates that model,
-    and the model in the loop keeps its initial weights. No error is raised.
+    An optimizer updates only the parameters that it was given when it was created. Parameters of a layer that was
+    added or replaced later get gradients but never change. An optimizer created for another model updates that
+    model, and the model in the loop keeps its initial weights. No error is raised.
 
     ## Example
     ```python

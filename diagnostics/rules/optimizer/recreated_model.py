@@ -44,16 +44,16 @@ class RecreatedModel(Rule):
     A loop that loads or sets weights continues from what was learned and is not reported. Neither is a loop over
     folds, seeds or settings.
 
-    An evaluated instance is reported only if it has loaded no weights. Its weights are unrelated to those of the
-    trained model (their correlation is less than five standard deviations of the correlation between two random
-    draws) or, if the trained model is gone, look freshly initialised. In Keras they were never assigned,
-    every bias is 0, and the kernels fill the interval from which Keras draws them. In PyTorch, it is evaluated on
-    at least 8 rows. The trained model must not be evaluated after its last step, because an untrained model next
-    to it may be a baseline.
+    An evaluated instance is reported only if no weights were loaded into it. Its weights must be unrelated to
+    those of the trained model (their correlation is less than five standard deviations of the correlation between
+    two random draws) or, if the trained model is gone, look freshly initialised. In Keras, this means that they
+    were never assigned, every bias is 0, and the kernels fill the interval from which Keras draws them. In
+    PyTorch, the instance must be evaluated on at least 8 rows. The trained model must not be evaluated after its
+    last step, because an untrained model next to it may be a baseline.
 
     ## Known problems
-    The model is recognised by the call that creates it: `Sequential`, `Model`, `clone_model`, a class of the
-    script or a function that calls one of them, or a name such as `build_model`. If only the name of the loop's
+    The model is recognised by the call that creates it: `Sequential`, `Model`, `clone_model`, a class defined in
+    the script, a function that calls one of these, or a name such as `build_model`. If only the name of the loop's
     variable says that it counts epochs, the finding is a note. Other loops are reported only if they re-initialise
     the weights under an optimizer that was created before the loop.
 

@@ -24,7 +24,7 @@ class UnchangedParameters(Rule):
 
     ## What it does
     In a watched run, compares the weights before and after a step, at sampled steps, and fires if not a single
-    number ever changed. It also reports
+    weight ever changed. It also reports
 
     - a loop that makes many passes while no optimizer steps at all,
     - in TensorFlow, gradients that are computed with tapes and never applied,
@@ -33,7 +33,7 @@ class UnchangedParameters(Rule):
     - a `fit` that starts where it ends, as with `epochs=10, initial_epoch=10`.
 
     ## Why it is bad
-    The model never trains. The loss varies with the batches and looks stuck.
+    The model never trains. The loss varies from batch to batch but does not fall.
 
     ## Example
     ```python

@@ -16,8 +16,8 @@ class FunctionReadsGlobals(Rule):
 
     ## What it does
     Lists the functions in a notebook file that read the notebook's variables. These are names that cells assign,
-    except constants in capitals, values that are set once, imports, functions and classes. Variables that are set
-    in several places, or only by a loop, are pointed out.
+    except constants in capitals, values that are set once, imports, functions and classes. The finding points out
+    variables that are set in several places, or only by a loop.
 
     ## Why it is bad
     A function that reads `model` or `batch` from the notebook works on whatever these names refer to when it is

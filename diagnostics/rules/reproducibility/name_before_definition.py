@@ -16,12 +16,12 @@ class NameBeforeDefinition(Rule):
 
     ## What it does
     Reads the cells of a notebook file from the top, without running them. It tracks which names each cell binds,
-    deletes and reads, including inside the functions that it calls, and reports a read that no cell above has
-    defined.
+    deletes and reads, including inside the functions that it calls, and reports a name that is read before any
+    cell above defines it.
 
     ## Why it is bad
-    The kernel remembers what the notebook no longer contains: a cell that was deleted or edited after it was run,
-    or a cell further down that was run first. The results look fine but cannot be reproduced. Running the notebook
+    The kernel remembers what the notebook no longer shows: a cell that was deleted or edited after it was run, or
+    a cell further down that was run first. The results look fine but cannot be reproduced. Running the notebook
     from the top raises a NameError, even on your own machine after a restart. Or worse, the name is defined
     elsewhere, and the results are different.
 

@@ -21,8 +21,8 @@ class InputScale:
     """The scale of an input, or of one column of it.
 
     Attributes:
-        name: of the input.
-        column: its number where the input is a table, else None.
+        name: the name of the input.
+        column: the number of the column if the input is a table; None otherwise.
         size: root mean square, in the input's own unit.
         low: smallest value.
         high: largest value.

@@ -52,15 +52,15 @@ Values = dict[str, float]
 
 @dataclass(frozen=True)
 class Contradiction:
-    """A reported number that the predictions do not have.
+    """A reported metric that does not match the predictions.
 
     Attributes:
-        name: as it was reported.
-        metric: its kind.
+        name: the name under which it was reported.
+        metric: the kind of metric.
         reported: the number.
-        recomputed: the metric of these predictions.
+        recomputed: the metric computed from the predictions.
         mistake: the known mistake that gives the reported number; None if there is none.
-        rows: targets that count.
+        rows: the number of targets that count.
         is_plain: whether each row has scores of several classes, and a single class as its target.
         where: the line that computed the number; None if it is not known.
     """

@@ -17,14 +17,14 @@ PADDED = 0.05  # of the rows, at least, if any are padded
 
 @dataclass(frozen=True)
 class UnseenTokens:
-    """Tokens held out that never occur in the rows trained on.
+    """Held-out tokens that never occur in the training rows.
 
     Attributes:
-        input: the name of the tokens.
+        input: the name of the token input.
         share: the fraction of held-out tokens that never occur in training.
         by_chance: the largest such share in random splits of the same rows.
         ids: the unseen tokens, the most frequent first.
-        count: how often these occur in the held-out rows.
+        count: how often the unseen tokens occur in the held-out rows.
         tokens: the number of tokens in the held-out rows.
     """
 

@@ -50,8 +50,8 @@ class BroadcastLoss(MessageRule):
     ## What it does
     Compares the shapes of prediction and target if the value of the loss shows that they were broadcast against
     each other, or if the graph of the loss contains their difference. In the graph of the first loss, it also
-    looks for products of one value per example, such as a log-probability, and one number per example, such as an
-    advantage. After a crash, it names the shapes that could not be broadcast.
+    looks for products of two per-example values, such as a log-probability and an advantage. After a crash, it
+    names the shapes that could not be broadcast.
 
     ## Why it is bad
     A prediction of shape (32, 1) minus a target of shape (32,) is a matrix of 32 by 32 differences: every

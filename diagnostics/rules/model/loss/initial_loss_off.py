@@ -50,7 +50,7 @@ class InitialLossOff(Rule):
 
     ## Thresholds
     The loss must exceed ln C by more than 2 nats, and by more than half of ln C. Logits that vary from class to
-    class with standard deviation s add about s²/2 to the loss (less with few classes). So an excess of 2 nats
+    class with a standard deviation of s add about s²/2 to the loss (less with few classes). So an excess of 2 nats
     corresponds to logits with a spread above 2, whereas PyTorch's linear layer after a normalisation layer starts
     at 0.6. A loss below ln C is not reported, because a pretrained model may already know the classes. Inputs
     whose root mean square is at most 3 count as scaled.

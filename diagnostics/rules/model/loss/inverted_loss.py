@@ -19,8 +19,8 @@ class InvertedLoss(Rule):
     """The loss is higher for correct predictions than for wrong ones: its sign is wrong.
 
     ## What it does
-    For Keras, calls a custom loss of the script with three predictions for some rows of a batch: values close to
-    the targets, the mean target for every row, and the output of the trained model.
+    For Keras, calls the script's custom loss with three sets of predictions for some rows of a batch: values close
+    to the targets, the mean target for every row, and the output of the trained model.
 
     For PyTorch, reads the gradient of the model's output in sampled steps. It checks whether the loss is the
     negative of a squared error or a cross entropy, whether an optimizer with `maximize=True` increases such a
@@ -52,12 +52,13 @@ class InvertedLoss(Rule):
     advantages.
 
     PyTorch: there must be at least 4 sampled steps, 90% of them with the wrong sign. The negative of a formula
-    must match the losses of the run to 0.2%, and there must be more than one target. The value of the formula must
-    rise, and start at no less than half of a constant prediction's loss: a trained model that is meant to forget
-    starts lower. The formula is not checked if an earlier loop of the script trained the model. For masks with at
-    least 8 numbers per row, 95% of the gradients of the foreground and 95% of those of the background must have
-    the wrong sign. For other targets, the gradient must be a negative multiple of the error (cosine 0.999). It
-    must not be a multiple of the target alone, because that target may be a cost. We chose these numbers.
+    must match the losses of the run to within 0.2%, and there must be more than one target. The value of the
+    formula must rise, and start at no less than half of a constant prediction's loss: a trained model that is
+    being made to unlearn starts lower. The formula is not checked if an earlier loop of the script trained the
+    model. For masks with at least 8 values per row, 95% of the gradients of the foreground and 95% of those of the
+    background must have the wrong sign. For other targets, the gradient must be a negative multiple of the error
+    (cosine 0.999). It must not be a multiple of the target alone, because that target may be a cost. We chose
+    these numbers.
 
     ## Known problems
     Keras is covered only on TensorFlow, with one output, after `fit` or `train_on_batch` under `diagnose run`;

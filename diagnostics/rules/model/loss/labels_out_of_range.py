@@ -25,7 +25,7 @@ class LabelsOutOfRange(MessageRule):
 
     ## Why it is bad
     The loss uses the label as an index into the outputs. If there is no such output, PyTorch on a CPU raises
-    `IndexError: Target 2 is out of bounds`, a GPU raises a device-side assert at some later line, and XLA reads
+    `IndexError: Target 2 is out of bounds`, a GPU triggers a device-side assert at some later line, and XLA reads
     past the end and returns a NaN loss.
 
     ## Example

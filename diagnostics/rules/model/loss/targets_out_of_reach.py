@@ -57,7 +57,7 @@ class TargetsOutOfReach(Rule):
     - `PoissonNLLLoss`: counts, with exp(output) as their rate
 
     A softmax over several outputs also fixes their sum at 1. PyTorch's cross entropy applies a softmax over the
-    second axis, so the targets must be class shares along that axis. The heads of a Keras model are checked
+    second axis, so the targets must be class probabilities along that axis. The heads of a Keras model are checked
     separately, each with its own loss.
 
     ## Why it is bad
@@ -80,7 +80,7 @@ class TargetsOutOfReach(Rule):
 
     ## Thresholds
     At least 10% of the batch's targets must be out of range by 10% of the range (or of the largest target if the
-    range has no end). For binary cross entropy, the margin is 0.001, a rounding error. For categorical cross
+    range is unbounded). For binary cross entropy, the margin is 0.001, a rounding error. For categorical cross
     entropy, at least 10% of the rows must have several nonzero numbers whose sum differs from 1 by more than 0.1,
     and one metric must be an accuracy: models of word counts, for which the same formula is a likelihood, are
     trained without an accuracy metric. In PyTorch, such rows must contain only 0 and 1, cover at most 50 classes,

@@ -40,12 +40,13 @@ class UnusedClasses(Rule):
     ## Thresholds
     There must be more than twice as many outputs as classes, and at least 10 more. We chose both limits to leave
     room for a few reserved classes and for classes too rare to be among the rows read. The finding is a warning
-    only if the number of classes is known, from their names or because every row was read; otherwise it is a note.
+    only if the number of classes is known, from the class names or because every row was read; otherwise it is a
+    note.
 
     ## Known problems
-    An output layer that was widened on purpose, to a multiple of 64 for speed or for future classes, is also
-    reported if there are few classes. A debugging subset of a sorted dataset contains only the first classes; if
-    the dataset has no class names, that looks the same as a last layer made for other data.
+    An output layer that was widened on purpose, to a multiple of 64 for speed or to leave room for future classes,
+    is also reported if there are few classes. A debugging subset of a sorted dataset contains only the first
+    classes; if the dataset has no class names, that looks the same as a last layer made for other data.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "init well": the last layer should fit the

@@ -26,11 +26,11 @@ class SettingWithoutEffect(Rule):
     `add_loss` while a custom `train_step` or training loop never reads the model's `losses`.
 
     ## Why it is bad
-    In Python, a script can set an attribute with any name on any object without an error. PyTorch never reads it:
-    the layers that should be frozen are trained, the learning rate does not change, the images are not augmented.
-    The parts of `random_split` share one dataset, so `val_set.dataset.transform` is also the transform of the
-    training part. If a result is discarded, it might as well never have been computed: the mask is not applied,
-    and the moving average of the weights stays at its initial value.
+    Python raises no error when a script sets an attribute that nothing else uses. PyTorch never reads it: the
+    layers that should be frozen are trained, the learning rate does not change, the images are not augmented. The
+    parts of `random_split` share one dataset, so `val_set.dataset.transform` is also the transform of the training
+    part. If a result is discarded, it might as well never have been computed: the mask is not applied, and the
+    moving average of the weights stays at its initial value.
 
     ## Example
     ```python
