@@ -21,15 +21,15 @@ MIN_SHARE, MIN_CHANGED = 0.1, 2
 
 
 class AttentionMaskMissing(Rule):
-    """The batch is padded, but the model gets no attention mask.
+    """The batch is padded, but the model receives no attention mask.
 
     ## What it does
     Looks for consecutive pad tokens at the beginning or the end of the examples, in a batch without
     `attention_mask` for a model that accepts one.
 
     Under `diagnose run`, it also looks for a mask that the DataLoader yields but the script does not pass to the
-    model, and for a layer inside the model that accepts an `attention_mask` but gets none. After the run, it
-    compares the trained model's predictions for up to 16 padded rows with those for the same rows without
+    model, and for a layer inside the model that accepts an `attention_mask` but does not receive one. After the
+    run, it compares the trained model's predictions for up to 16 padded rows with those for the same rows without
     padding.
 
     ## Why it is bad
@@ -54,16 +54,16 @@ class AttentionMaskMissing(Rule):
     choice). A single pad token may be an end-of-text token that doubles as the pad token, and equally long runs of
     pad tokens in all examples may be part of the data.
 
-    If predictions were compared, at least 2 of them, and at least a tenth, must change when the padding is
-    removed. A predicted class must become a different class; any other prediction must change by more than half
-    of the standard deviation over the rows. Relative changes below 1e-4, and changes below 10 times the
-    difference between two identical calls, are rounding errors and do not count. If the unused mask is the only
-    sign of padding, at least one row of the batch must have no padding: the padding then varies from batch to
+    If predictions were compared, at least 2 of them, and at least 10%, must change when the padding is removed. A
+    predicted class must become a different class; any other prediction must change by more than half the standard
+    deviation across the rows. Relative changes below 1e-4, and changes below 10 times the difference between two
+    identical calls, are rounding errors and do not count. If the unused mask is the only sign of padding, at
+    least one row of the batch must have no padding, which shows that the amount of padding varies from batch to
     batch.
 
     ## Known problems
     A causal language model never attends to padding at the end. Classes named `…ForCausalLM` and `…LMHeadModel`
-    are therefore not reported if the padding is at the end; other decoders are not recognised by name. A model
+    are therefore not reported if the padding is at the end; decoders with other names are not recognised. A model
     that derives the mask from the ids is reported by mistake, unless its predictions were compared. Predictions
     can be compared only if there is one per row.
 

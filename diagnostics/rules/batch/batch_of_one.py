@@ -13,12 +13,12 @@ from diagnostics.text.join import listed
 
 
 class BatchOfOne(MessageRule):
-    """A batch norm layer in training mode got a batch with one value per channel.
+    """A batch norm layer in training mode received a batch with one value per channel.
 
     ## What it does
     Recognises the error and reads the shape of the input from its message. Keras raises no error: if a Keras
-    model with batch norm is trained on single rows, the rule calls it on two different rows in training mode, one
-    at a time, and compares the predictions.
+    model with batch norm is trained on single rows, the rule calls the model in training mode on two different
+    rows, one at a time, and compares the predictions.
 
     ## Why it is bad
     Batch norm subtracts the mean of the batch and divides by its standard deviation. A single value is its own
@@ -41,7 +41,7 @@ class BatchOfOne(MessageRule):
     identical.
 
     ## Known problems
-    The message does not show whether this was the last batch of an epoch or a single example.
+    The message does not show whether the batch was the last one of an epoch or a single example.
 
     ## Sources
     The documentation for `torch.nn.BatchNorm1d` and `torch.utils.data.DataLoader` (`drop_last`).

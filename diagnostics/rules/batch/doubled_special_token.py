@@ -21,10 +21,10 @@ class DoubledSpecialToken(Rule):
 
     ## Why it is bad
     The start token was added by hand or by a chat template, and again by the tokenizer. A pretrained model has
-    never seen two start tokens in a row, so every text begins in an unfamiliar way. A model that is fine-tuned
-    this way and then prompted with a single start token sees a different beginning than in training. Start tokens
-    within a conversation do more harm: they separate the answer from its question, and no inference server
-    inserts them.
+    never seen two start tokens in a row, so the beginning of every text is unfamiliar to it. A model that is
+    fine-tuned this way and then prompted with a single start token sees a different beginning than in training.
+    Start tokens within a conversation do more harm: they separate the answer from its question, and no inference
+    server inserts them.
 
     ## Example
     ```python

@@ -21,10 +21,10 @@ class EosNeverLearned(Rule):
     """The end-of-text token never contributes to the loss.
 
     ## What it does
-    Checks a batch for a language model if the labels are the input tokens, or the next tokens. It looks for texts
-    that end within the batch: they are padded, or their last token is the end-of-text token from the model's
-    configuration. The rule fires if the end-of-text token is not a label anywhere in the batch, and says why: its
-    label is ignored, the attention mask treats it as padding, or the texts contain no such token.
+    Checks a batch for a language model whose labels are the input tokens or the next tokens. It looks for texts
+    that end within the batch, because they are padded or because their last token is the end-of-text token from
+    the model's configuration. The rule fires if the end-of-text token is not a label anywhere in the batch, and
+    says why: its label is ignored, the attention mask treats it as padding, or the texts contain no such token.
 
     ## Why it is bad
     The model never learns where a text ends. The loss is low, but generated text runs on until `max_new_tokens`,
@@ -50,8 +50,8 @@ class EosNeverLearned(Rule):
     ## Thresholds
     At least 2 texts must end within the batch and have at least 4 labels that are not ignored. We chose both
     thresholds: a text whose only label is a single word, such as a verdict, does not need an end token. If no
-    text has an unmasked end token, the finding is a note. It is a warning if the labels at the beginning of the
-    texts are ignored, as they are for prompts, because the model will then be used to generate answers.
+    text has an unmasked end token, the finding is only a note, unless the labels at the beginning of at least 2
+    texts are ignored, as they are for prompts: such a model will be used to generate answers.
 
     ## Known problems
     Only one batch is checked. A batch without an attention mask is not checked, and neither are blocks of equal

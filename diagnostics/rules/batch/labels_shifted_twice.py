@@ -27,7 +27,7 @@ class LabelsShiftedTwice(Rule):
     ## Why it is bad
     These models compare the prediction at a position with the label at the next position, so the labels should be
     a copy of `input_ids`. Labels that are already shifted train the model to predict the token two positions
-    ahead. The loss falls, but not as far, and the generated text skips every other word.
+    ahead. The loss falls, but not as far as it could, and the generated text skips every other word.
 
     ## Example
     ```python

@@ -14,7 +14,7 @@ COUNTED = 0.5  # share of the tokens that may have a label
 
 
 class MaskedCausalInputs(Rule):
-    """A causal language model gets inputs that are masked as if for a masked language model.
+    """The inputs of a causal language model are masked as if for a masked language model.
 
     ## What it does
     Compares the labels of a batch with its tokens if the model is a causal language model from transformers that
@@ -23,9 +23,9 @@ class MaskedCausalInputs(Rule):
 
     ## Why it is bad
     A causal model predicts the next token from the tokens before it. Here the loss covers only a few tokens of
-    each text, and the model reads mask tokens or random tokens in their place. The loss falls, but not as far,
-    and the model is later used on texts without any mask tokens. `DataCollatorForLanguageModeling` masks tokens
-    by default.
+    each text, and the model reads mask tokens or random tokens in their place. The loss falls, but not as far as
+    it could, and the model is later used on texts without any mask tokens. `DataCollatorForLanguageModeling`
+    masks tokens by default.
 
     ## Example
     ```python
@@ -46,7 +46,7 @@ class MaskedCausalInputs(Rule):
 
     ## Known problems
     Models are recognised by their class names. A causal model that is deliberately trained to fill in gaps is
-    reported as well.
+    also reported.
 
     ## Sources
     The documentation for `transformers.DataCollatorForLanguageModeling` (`mlm`, True by default); public reports

@@ -12,7 +12,7 @@ ROWS = 4  # labels, if there is one for each row
 
 
 class NoLabelsLeft(Rule):
-    """Every label of the batch is ignored.
+    """Every label in the batch is ignored.
 
     ## What it does
     Counts the labels of a batch that differ from the value that the loss ignores (-100 by default). The rule
@@ -40,7 +40,7 @@ class NoLabelsLeft(Rule):
     ```
 
     ## Thresholds
-    The batch must have at least 32 labels if there is one for each token, otherwise at least 4. A masked language
+    The batch must have at least 32 labels if each token has one, and at least 4 otherwise. A masked language
     model is trained on a random 15% of the tokens; with 32 tokens, about one batch in 180 has no label at all. We
     chose both thresholds.
 

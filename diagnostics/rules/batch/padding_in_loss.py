@@ -43,9 +43,9 @@ class PaddingInLoss(Rule):
     as padding.
 
     ## Known problems
-    A custom loss that masks padding is recognised only if its value differs from plain cross entropy. In Keras,
-    masks and sample weights do the same job; if it is unknown whether there are any, the rule is not checked.
-    Decoders from other libraries, whose labels are not aligned with the input, are not checked either.
+    A custom loss that masks padding is recognised only if its value differs from that of plain cross entropy. In
+    Keras, masks and sample weights do the same job; if the rule cannot tell whether there are any, it is not
+    checked. Decoders from other libraries, whose labels are not aligned with the input, are not checked either.
 
     ## Sources
     PyTorch's documentation for `torch.nn.CrossEntropyLoss` (`ignore_index`); the Hugging Face course, chapter 7,

@@ -29,9 +29,9 @@ class RepeatedBatch(Rule):
     """Every step trains on the same rows.
 
     ## What it does
-    Reads training rows and counts how many have distinct inputs. The rule fires if all are the same, or if the
-    distinct rows fit into one batch although many were read. In a watched run, it compares the batches used in
-    different steps.
+    Reads training rows and counts those with distinct inputs. The rule fires if all rows are the same, or if the
+    distinct rows fit into one batch although many rows were read. In a watched run, it compares the batches used
+    in different steps.
 
     ## Why it is bad
     The dataset claims to have many rows but returns only one, or a generator yields its first batch forever. The
@@ -57,12 +57,12 @@ class RepeatedBatch(Rule):
 
     - At least 8 rows were read, and all are identical.
     - At least 64 rows (or 4 batches, if that is more) were read, and the distinct rows among them fit into one
-      batch: they are fewer than 5% of the rows, or exactly as many as the batch size.
+      batch: their number is below 5% of the rows read, or exactly the batch size.
     - A watched run had at least 20 steps, all on the same batch. This is a note, because the dataset may fit into
-      one batch. It is a warning if the loader's dataset is known to have at least four times as many rows. For a
-      custom dataset, its length must be readable, and the batches must have the loader's batch size.
-    - At least 64 rows from the batches of a watched run were checked, and at most an eighth of them are distinct.
-      The rows read from the dataset itself include at least eight times as many distinct ones.
+      one batch. It is a warning if the loader's dataset is known to have at least four times as many rows as the
+      batch. A custom dataset must report its length, and its batches must have the loader's batch size.
+    - At least 64 rows from the batches of a watched run were checked, at most an eighth of them are distinct, and
+      the rows read from the dataset itself include at least eight times as many distinct ones.
 
     If at most an eighth of the rows in the first batch have distinct inputs, and rows with the same inputs have
     different labels, the finding blames the dataset, the tokenizer or the collator for making rows identical, not
@@ -75,8 +75,8 @@ class RepeatedBatch(Rule):
     applies only to rows of at least 16 values that are token ids, images or sequences, or that are not all whole
     numbers. A toy dataset that repeats a few sentences is reported (for arrays in Keras, only if the number of
     distinct rows is exactly the batch size). A batch that is repeated on purpose, to see whether the model can
-    memorise it, is reported as well. Random augmentation hides repeated rows. In a watched run, two batches count
-    as the same if about 1,000 sampled values of each input agree, in the same order.
+    memorise it, is also reported. Random augmentation hides repeated rows. In a watched run, two batches count as
+    the same if about 1,000 sampled values of each input agree, in the same order.
 
     ## Sources
     The documentation for `torch.utils.data.Dataset` (`__getitem__`) and `keras.utils.PyDataset`; Andrej Karpathy,

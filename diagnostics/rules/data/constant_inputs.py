@@ -66,16 +66,16 @@ class ConstantInputs(Rule):
     ## Thresholds
     There must be at least 8 examples. Single columns need at least 32, and are checked only in tables of at most
     1000 columns (our choice). If all inputs are equal, the finding is an error when the labels differ, and a
-    warning when the labels are equal or unknown, or when an unshuffled dataset has different rows later. If only
-    some inputs or columns are constant, it is a note. There must be at least 8 blank rows, making up at least 2%
-    of the sampled rows. Each must have at least 16 values, they must have at least two different targets, and the
-    value that fills them must make up less than 1% of the values in the other rows.
+    warning when the labels are equal or unknown, or when later rows of an unshuffled dataset differ. If only some
+    inputs or columns are constant, it is a note. There must be at least 8 blank rows, making up at least 2% of
+    the sampled rows. Each must have at least 16 values. Together, they must have at least two different targets,
+    and the value that fills them must make up at most 1% of the values in the other rows.
 
     ## Known problems
     Only one batch is checked, so a column that rarely changes looks constant. Columns that are constant at 0, or
     at the smallest value of the table, are not reported, because rare categories and image borders look the same.
     Integers, and inputs whose names suggest masks, positions, lengths, weights or token types, are often
-    constant, so they count only if all other inputs are constant as well. If all inputs are integers, they are
+    constant, so they count only if all other inputs are also constant. If all inputs are integers, they are
     reported only if they are images and every pixel in the batch has the same value. A batch that is repeated on
     purpose is reported.
 

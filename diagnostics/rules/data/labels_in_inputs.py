@@ -43,10 +43,10 @@ class LabelsInInputs(Rule):
 
     ## What it does
     If a batch has no target although the loss needs one, checks whether one of its inputs is named `labels`,
-    `label`, `label_ids`, `targets`, `target` or `y`. After a crash, it gets the same information from the
+    `label`, `label_ids`, `targets`, `target` or `y`. After a crash, it reads the same information from the
     traceback. In a watched run, it compares input rows with their targets, and looks for an input value that
-    equals the target. For a masked language model, it looks for targets that are the mask token itself: the
-    labels were copied from the tokens after masking, or are the same tensor.
+    equals the target. For a masked language model, it looks for targets that are the mask token itself: this
+    means that the labels were copied from the tokens after masking, or are the same tensor.
 
     ## Why it is bad
     The loss compares the prediction with a target. If a batch is a single dict, Keras treats everything in it as
@@ -85,17 +85,18 @@ class LabelsInInputs(Rule):
     ## Thresholds
     None for a batch without a target. Otherwise, one value in each row must reveal the target: it equals a
     regression target that takes at least 20 different values, or each class has its own value. This must hold
-    without exception for at least 100 rows, and for only one value in the row. At least two other values must
-    vary: rows that contain nothing but a code for their class are synthetic data.
+    without exception in at least 100 rows, and at exactly one position in the row. At least two positions must
+    take at least 20 different values each: rows that contain nothing but a code for their class are synthetic
+    data.
 
     In a sequence of measurements, that value must be in the last step, because a window may end one step too
     late. A value in an earlier step is usually meant to be remembered, as in memory tests for recurrent networks.
-    It counts only if at least 10 rows overlap, like windows of one series, and neighbouring values have a
-    correlation of at least 0.5.
+    Such a value counts only if it equals a regression target, if at least 10 rows overlap, like windows of one
+    series, and if neighbouring values have a correlation of at least 0.5.
 
-    If the targets are the tokens of an input, that input is replaced by random tokens, and the trained model must
-    return 90% of them. If the model has no other token input, its predictions must not depend on later tokens:
-    otherwise it may be an autoencoder, unless it is a `ForMaskedLM` class from transformers.
+    If the targets are the tokens of an input, the rule replaces that input with random tokens, and the trained
+    model must return at least 90% of them. If the model has no other token input, its predictions must not depend
+    on later tokens: otherwise it may be an autoencoder, unless it is a `ForMaskedLM` class from transformers.
 
     A token counts as the mask token if every target equals the input at its position, at most half of the
     positions have a target, the token fills at least half of those positions, and it occurs nowhere else. If the

@@ -48,7 +48,7 @@ class LabelsMissing(MessageRule):
 
     ## Known problems
     Before training, a batch without labels is reported only if the model is known to compute the loss: a custom
-    loop may compute it outside the model, or create the labels from the inputs. A model that got labels and still
+    loop may compute it outside the model, or create the labels from the inputs. A model that received labels but
     returned no loss, because it has no head that computes one, has a different problem and is not reported.
 
     ## Sources

@@ -29,22 +29,23 @@ class LabelsUnrelated(Rule):
 
     ## What it does
     Recognises some training rows by their content throughout the run, and compares each row's target with the one
-    it had when it first appeared. Rows that naturally repeat, such as those made of a few categories, are left
-    out. If the targets change about as often as a random reassignment would change them, and belong to other
-    rows, the inputs are paired with the wrong targets.
+    it had when it first appeared. Rows that naturally repeat, such as those that consist of a few categories, are
+    left out. If the targets change about as often as a random reassignment would change them, and the new targets
+    belong to other rows, the inputs are paired with the wrong targets.
 
     `diagnose run` also reads the script. It looks for inputs and targets that are shuffled in place one after the
-    other with the same generator, without reseeding it in between. It also looks for inputs that are filtered by
-    content while their targets are only cut to the same length.
+    other with the same generator, if it is not reseeded before the second shuffle. It also looks for inputs that
+    are filtered by content while their targets are only cut to the same length.
 
-    If the model tags tokens, it checks one batch for start tokens that have several different tags while the ends
-    of the rows have at most one. For the first batch of a run, it compares the rows that reached the model with
-    the examples that the collator received, or with the loader's batch, to see whether the inputs were reordered
-    without the targets.
+    If the model tags tokens, it checks whether the start tokens of one batch have several different tags, while
+    the ends of its rows have at most one tag. For the first batch of a run, it compares the rows that reached the
+    model with the examples that the collator received, or with the loader's batch, to see whether the inputs were
+    reordered without the targets.
 
     ## Why it is bad
-    Targets that are unrelated to their rows cannot be learned: the loss ends up at that of a constant prediction.
-    Usually only the inputs or only the targets were shuffled, or each in a different order.
+    Targets that are unrelated to their rows cannot be learned: the loss ends up no better than that of a constant
+    prediction. Usually, only the inputs or only the targets were shuffled, or both were shuffled in different
+    orders.
 
     ## Example
     ```python
@@ -62,13 +63,13 @@ class LabelsUnrelated(Rule):
     ```
 
     ## Thresholds
-    We chose the numbers below. At least 32 rows must recur, hardly any of them twice within an epoch. The share
-    of unchanged targets must be at most two standard deviations above what a random reassignment would leave
-    unchanged, and the mean squared change must be at least 80% of what it would cause: noisy labels, or labels
-    from several annotators, change less. At least a quarter of the changed targets must be targets that other
-    rows had. Within a batch, the targets of neighbouring rows must differ at least 90% as much as those of two
-    random rows: in few-shot training, each episode has its own targets, and they do belong to its rows. In
-    PyTorch, the loss must also be at least 95% of that of a constant prediction.
+    We chose the numbers below. At least 32 rows must recur, and hardly any of them may occur twice within an
+    epoch. The share of unchanged targets must be at most two standard deviations above what a random reassignment
+    would leave unchanged, and the mean squared change must be at least 80% of that under a random reassignment:
+    noisy labels, or labels from several annotators, change less. At least a quarter of the changed targets must
+    have belonged to other rows. Within a batch, the targets of neighbouring rows must differ at least 90% as much
+    as those of two random rows: in few-shot training, each episode has its own targets, which do belong to its
+    rows. In PyTorch, the loss must also be at least 95% of that of a constant prediction.
 
     For tags, the batch must have at least 8 rows. At least 10% of its start tokens must have a different tag from
     the majority, while all tokens in the last quarter of every row share one tag or are ignored.
