@@ -25,12 +25,12 @@ class LeakedEvaluationRows(Rule):
     Compares the contents of evaluation rows and training rows, without labels, and counts the evaluation rows
     that are also in the training set.
 
-    `diagnose run` also searches the script for held-out data that is never used, while code that is named like an
-    evaluation reads the training data. This code may be a second loader, a result such as `val_accuracy =
-    evaluate(model, train_loader)`, or a function that iterates over the training data instead of its argument.
-    With `tf.data`, it checks whether `take` and `skip` split a dataset that is reshuffled in each iteration. For
-    a Keras model that is fitted several times, it checks whether the evaluation rows were used in an earlier fit,
-    which happens when all folds of a cross-validation train the same model.
+    `diagnose run` also searches the script for held-out data that is never used because code that is named like
+    an evaluation reads the training data instead. This code may be a second loader, a result such as
+    `val_accuracy = evaluate(model, train_loader)`, or a function that iterates over the training data instead of
+    its argument. With `tf.data`, it checks whether `take` and `skip` split a dataset that is reshuffled in each
+    iteration. For a Keras model that is fitted several times, it checks whether the evaluation rows were used in
+    an earlier fit, as when all folds of a cross-validation train the same model.
 
     ## Why it is bad
     An evaluation measures how the model performs on unseen data. The model may have memorised rows that it was
