@@ -34,7 +34,8 @@ class LeakedEvaluationRows(Rule):
 
     ## Why it is bad
     An evaluation measures how the model performs on unseen data. The model may have memorised rows that it was
-    trained on, so the score is too high, and the gap grows with training time: overfitting looks like progress.
+    trained on, so the score is too high. The longer the training, the larger the error: overfitting looks like
+    progress.
 
     ## Example
     ```python
@@ -50,31 +51,33 @@ class LeakedEvaluationRows(Rule):
 
     ## Thresholds
     At least 1% of the compared evaluation rows, and at least 5 of them, must be in the training set (our choice):
-    a leak of that size can change a score by a percentage point, and is too large to be one or two chance matches.
+    a leak of that size can change a score by a percentage point, and is too large to consist of one or two chance
+    matches.
 
     If rows repeat within the training set, some will also occur outside it by chance. If there are k possible
-    rows, all equally common, m rows drawn from the whole set contain about k (1 - exp(-m/k)) different ones. The
-    rule estimates k from that number; a new row is then among N training rows with probability 1 - exp(-N/k). If
-    the share of leaked rows is at most twice that probability, the finding is only a note (we chose the factor,
-    because a few hundred rows contain few duplicates). It is also a note if only a few different rows are
-    possible (512 for 9 bits, for example), and the training set contains most of them: the share of possible rows
-    that it contains is also the share of new rows expected to be in it. If all evaluation rows were found in the
-    training set, that counts as expected only if the estimated share is at least 90% (our choice).
+    rows, all equally common, m rows drawn at random contain about k (1 - exp(-m/k)) distinct rows. The rule
+    estimates k from the number of distinct rows; the probability that a new row is among N training rows is then
+    1 - exp(-N/k). If the share of leaked rows is at most twice that probability, the finding is only a note (the
+    factor of 2 is our choice: a few hundred rows contain few duplicates, so the estimate is rough). It is also a
+    note if only a few distinct rows are possible (for example, 512 for 9 bits) and the training set contains most
+    of them: if it contains 90% of the possible rows, about 90% of new rows will be in it as well. If all
+    evaluation rows are in the training set, the finding is a note only if the estimated share is at least 90%
+    (our choice).
 
-    A model that is fitted several times is reported if two evaluations follow different fits that share rows, if
-    90% of their rows were in earlier fits but none in the latest one, and if each fit starts with the weights of
-    the previous one.
+    A model that is fitted several times is reported if two evaluations follow different fits that share rows, 90%
+    of the evaluation rows were used in earlier fits but none in the latest one, and each fit starts with the
+    weights of the previous one.
 
     Windows count as overlapping if at least half of the evaluation rows recur in training windows, shifted by a
     few steps.
 
     ## Known problems
     Some duplicates are natural: short texts ("thank you"), tables with few columns, blank images. Two people may
-    have written the same sentence, one on each side of the split; you decide whether it should count. Rows that
-    were copied before the split to balance classes look the same but are a mistake, so read the note.
-    Near-duplicates (a different crop, an extra space) are not found. If the training set is large, only part of
-    it is compared, and the true number is higher. If only variable names in the script show which data is held
-    out, the finding is a note.
+    have written the same sentence, one on each side of the split; whether this counts as a leak is up to you.
+    Rows that were copied before the split to balance the classes look the same but are a real leak, so check
+    which of the two you have. Near-duplicates (a different crop, an extra space) are not found. If the training
+    set is large, only part of it is compared, and the true number is higher. If only the names of variables in
+    the script indicate which data is held out, the finding is a note.
 
     ## Sources
     Katherine Lee et al., "Deduplicating Training Data Makes Language Models Better" (2022), on train-test overlap

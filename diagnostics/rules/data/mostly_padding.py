@@ -19,8 +19,8 @@ class MostlyPadding(Rule):
 
     ## Why it is bad
     The result is correct, because masked positions do not count. But the model still processes them, which costs
-    time and memory. Batches that are padded only to their own longest example, or consist of examples of similar
-    length, train the same model in a fraction of the time.
+    time and memory. Training takes a fraction of the time if each batch is padded only to its longest example, or
+    if examples of similar length are batched together.
 
     ## Example
     ```python

@@ -22,17 +22,17 @@ class NonFiniteInputs(MessageRule):
     """Inputs or targets contain NaN or infinity, and the loss or a gradient is not finite.
 
     ## What it does
-    When the loss of a batch, or the gradient of a weight, is NaN or infinite, searches the inputs and
-    floating-point targets of that batch for such values and names the rows. Infinities in an input whose name
-    contains `mask` or `bias` are ignored, because attention masks use them.
+    If the loss of a batch or the gradient of a weight is NaN or infinite, searches the inputs and floating-point
+    targets of that batch for such values and names the rows. Infinities in an input whose name contains `mask` or
+    `bias` are ignored, because attention masks use them.
 
     ## Why it is bad
     NaN propagates: one bad row makes the batch's loss NaN, the loss makes every gradient NaN, and the first
     optimizer step makes every weight NaN. After that, valid data cannot help.
 
     The loss does not always become NaN. On a CPU, TensorFlow may fuse a dense layer and its ReLU into one
-    operation that turns NaN into 0: `fit` then reports a finite loss that stays at chance, while the first layer
-    is NaN.
+    operation that turns NaN into 0: `fit` then reports a finite loss that stays at chance level, while the
+    weights of the first layer are NaN.
 
     ## Example
     ```python
@@ -54,7 +54,7 @@ class NonFiniteInputs(MessageRule):
     ## Known problems
     A NaN may be intended: an unknown target that the loss masks, or a gap in a time series that the model fills.
     If the loss and the gradients are finite, the NaN was handled, and nothing is reported. Before training, only
-    one batch is checked, so a bad row elsewhere is found only when its batch is trained on.
+    one batch is checked, so a bad row elsewhere is found only when the model trains on its batch.
 
     ## Sources
     IEEE 754: an operation on a NaN gives a NaN. The Keras version of the Hugging Face course, chapter 8,

@@ -19,7 +19,7 @@ class RepeatedWorkerRandomness(Rule):
 
     ## Why it is bad
     Each worker gets a copy of the dataset, including the generator in its current state. All workers therefore
-    draw the same sequence: with 4 workers, you get only a quarter of the different augmentations. Unless the
+    draw the same sequence: with 4 workers, you get only a quarter as many distinct augmentations. Unless the
     workers are persistent, the next epoch starts from new copies in the same state and repeats everything.
     PyTorch gives each worker a different seed only for the global generators: `torch`, `random` and
     `numpy.random`.
@@ -45,15 +45,15 @@ class RepeatedWorkerRandomness(Rule):
     ```
 
     ## Thresholds
-    None. With a single worker, the finding is a note, and the rule fires only if the worker is not persistent,
-    because then every epoch repeats the same draws. A `__getitem__` counts if it unconditionally seeds with a
-    constant, a module constant, or an attribute that only `__init__` sets, and then calls a function that draws
-    noise. It does not count if the numbers are used for a permutation or a projection, or if its class name
-    suggests evaluation.
+    None. With a single worker, the rule fires only if the worker is not persistent, because only then does every
+    epoch repeat the same draws; the finding is a note. A `__getitem__` counts if it always seeds a global
+    generator with a literal, a module-level constant, or an attribute that only `__init__` sets, and then calls a
+    function that draws noise. It does not count if the numbers are used for a permutation or a projection, or if
+    the name of its class suggests evaluation.
 
     ## Known problems
-    A generator counts as copied unless its class or `worker_init_fn` visibly reseeds it: with `get_worker_info`, a
-    new assignment, or a call to `seed`. Generators in compiled code are not found.
+    A generator counts as copied unless the code of its class or of `worker_init_fn` calls `get_worker_info` or
+    `seed`, or assigns a new generator. Generators in compiled code are not found.
 
     ## Sources
     The documentation for `torch.utils.data`, "Randomness in multi-process data loading"; Tanel Pärnamaa, "Using

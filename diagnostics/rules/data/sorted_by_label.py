@@ -59,23 +59,23 @@ class SortedByLabel(Rule):
     `dataset.shuffle(number_of_rows).batch(32)`, in this order.
 
     ## Thresholds
-    We chose the limits below. At least 3 of the first batches, with at least 8 labels each, must contain only one
-    class. In random order, the probability of this must be below 1 in 1000, given the class frequencies among the
-    labels read, so that rare classes alone are not reported. If only the first labels were read and all are
-    equal, the model must have at least three outputs.
+    We chose the limits below. At least 3 of the first batches must contain only one class, with at least 8 labels
+    in each batch. In random order, the probability of this must be below 1 in 1000, given the class frequencies
+    among the labels read, so that rare classes alone are not reported. If only the first labels were read and all
+    are equal, the model must have at least three outputs.
 
     If arrays are passed to Keras, all labels are read, and runs of equal labels must be at least 20 rows long on
     average. The rows that `validation_split` holds out are then compared with the others. If the rows are not
     sorted by label, at least 10% of the held-out rows must have labels that no other row has, and for one of
     these labels, the probability of this in random order must be below one in a million.
 
-    In a watched run, each step must use one batch, and at least 6 batches must be sampled. Most of them must
-    contain a single class, but not all the same class, and the limit of 1 in 1000 applies here as well.
+    In a watched run, each step must use exactly one batch, and at least 6 batches must be sampled. Most of them
+    must contain a single class, but not all the same class, and the limit of 1 in 1000 applies here as well.
 
     ## Known problems
-    Batches of one class may be intended: some pair or prototype losses need them, and a time series may have to
-    keep its order. A dataset with a shuffle buffer counts as shuffled unless the buffer is known to hold less
-    than 10% of the rows. Only the first batches are read.
+    Batches of one class may be intended: some losses for pairs or prototypes need them, and a time series may
+    have to stay in order. A dataset with a shuffle buffer counts as shuffled unless the buffer is known to hold
+    less than 10% of the rows. Only the first batches are read.
 
     ## Sources
     The documentation for `torch.utils.data.DataLoader` (`shuffle`), `tf.data.Dataset.shuffle` (`buffer_size`) and

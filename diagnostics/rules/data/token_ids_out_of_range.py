@@ -50,7 +50,7 @@ class TokenIdsOutOfRange(MessageRule):
 
     ## Why it is bad
     An embedding is a table, and an id is a row number. PyTorch on a CPU raises `IndexError: index out of range in
-    self`, which mentions neither the id nor the table; a GPU raises a device-side assert at some later line;
+    self`, which mentions neither the id nor the table; a GPU raises a device-side assert at a later line;
     TensorFlow raises `indices[0,7] = 30522 is not in [0, 30522)` on a CPU and returns zeros on a GPU. Usually the
     tokenizer belongs to another checkpoint, or tokens were added without resizing the embedding.
 
@@ -74,9 +74,9 @@ class TokenIdsOutOfRange(MessageRule):
     increase by one. RoBERTa's positions start at 2, the id of its pad token plus one.
 
     ## Known problems
-    Before training, only one batch is checked; an id that is too rare to be in this batch is found only when its
-    batch is trained on. A few multimodal models use an id as a placeholder for an image and replace it before the
-    embedding; such an id is reported if it is out of range.
+    Before training, only one batch is checked; a rare id that is not in this batch is found only when the model
+    trains on a batch that contains it. A few multimodal models use an id as a placeholder for an image and
+    replace it before the embedding; such an id is reported if it is out of range.
 
     ## Sources
     PyTorch's documentation for `torch.nn.Embedding` (`num_embeddings`); TensorFlow's documentation for `tf.gather`

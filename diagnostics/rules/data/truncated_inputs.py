@@ -36,17 +36,17 @@ class TruncatedInputs(Rule):
 
     ## Thresholds
     At least half of the rows must have the maximum length, and some must be shorter (our choice): natural texts
-    do not share one length this often. No shorter length may be a quarter as common, because texts with only a
-    few different lengths follow a pattern and were not truncated. There must be at least 50 rows (our choice):
-    with fewer, the share may be due to chance. If all rows have the same length, the texts of at least half of
-    them must have more words than tokens. Without truncation, there would be at least as many tokens as words,
+    rarely have the same length this often. No shorter length may occur a quarter as often or more: texts that
+    have only a few different lengths follow a pattern and were not truncated. There must be at least 50 rows (our
+    choice): with fewer, the share may be due to chance. If all rows have the same length, at least half of the
+    texts must have more words than tokens. Without truncation, a text has at least as many tokens as words,
     because tokenizers split words.
 
     ## Known problems
-    If all rows have the same length, only the original texts distinguish truncation from text packed into blocks,
-    so the rule does not apply to a dataset without a text column. Packed text with a few shorter blocks is
-    reported, and so is data whose natural length is nearly constant. The lost text may also be irrelevant. This
-    is why the finding is a note.
+    If all rows have the same length, only the original texts can distinguish truncated text from text packed into
+    blocks, so the rule does not apply to a dataset without a text column. Packed text with a few shorter blocks
+    is reported by mistake, and so is data that naturally has a nearly constant length. The lost text may also be
+    irrelevant. This is why the finding is a note.
 
     ## Sources
     The Hugging Face documentation "Padding and truncation"; the Hugging Face course, chapter 7, "Question

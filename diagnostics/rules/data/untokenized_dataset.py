@@ -59,9 +59,9 @@ class UntokenizedDataset(MessageRule):
 
     ## Known problems
     The rule knows only the column names of Hugging Face models. A custom model that takes its tokens under a
-    different name is not checked, nor is a batch with other id columns, as used for losses on pairs. If the text
-    columns are dropped and the collator gets the tokens elsewhere, for example by row number, this is reported by
-    mistake.
+    different name is not checked, nor is a batch with other id columns, such as those for pair losses. If the
+    text columns are dropped and the collator gets the tokens from another source, for example by looking them up
+    by row number, the rule reports this by mistake.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline"; the documentation for

@@ -48,13 +48,13 @@ class AsynchronousError(MessageRule):
     launch failures), and errors from cuBLAS, cuDNN and NCCL whose cause is usually elsewhere. Lists the lines of
     the training step that launched work on the device, up to the line in the traceback: one of them failed. If
     the labels and the number of outputs are still known on the host, or the log contains the kernel's assertion,
-    the rule for that cause reports it as well.
+    the rule for the actual cause, such as a label out of range, fires as well.
 
     ## Why it is bad
-    A GPU operation is queued, and the call returns before it has run. Python continues, and gets the error only at
-    the next synchronisation: at `loss.item()`, at a copy to the CPU, or in `backward()`. The traceback names that
-    line, which is the wrong place to look. Everything queued after a failed kernel fails as well, and the process
-    can no longer use the device.
+    A GPU operation is queued, and the call returns before it has run. Python continues, and the error is raised
+    only at the next synchronisation: at `loss.item()`, at a copy to the CPU, or in `backward()`. The traceback
+    names that line, which is the wrong place to look. Everything queued after a failed kernel fails as well, and
+    the process can no longer use the device.
 
     ## Example
     ```python
@@ -75,10 +75,10 @@ class AsynchronousError(MessageRule):
     None: the rule fires only after a device has failed.
 
     ## Known problems
-    Calls that launch work on the device are recognised in the source by their names: one of your functions that
-    computes only on the host may be listed as well. Work that was launched before the step and not synchronised
-    since is not listed. A pasted traceback does not show the environment, so the rule cannot know whether
-    launches were blocking.
+    Calls that launch work on the device are recognised in the source by their names: a function of yours that
+    runs only on the host may be listed as well. Work that was launched before the step and not synchronised since
+    is not listed. A pasted traceback does not show the environment, so the rule cannot know whether launches were
+    blocking.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("Asynchronous execution"); NVIDIA, "CUDA C++ Programming Guide"

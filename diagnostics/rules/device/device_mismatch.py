@@ -27,10 +27,10 @@ _IN_LINEAR = re.compile(r"torch[\\/]nn[\\/](?:modules[\\/]linear|functional)\.py
 
 
 class DeviceMismatch(MessageRule):
-    """An operation got tensors on different devices.
+    """An operation received tensors on different devices.
 
     ## What it does
-    Recognises the error and finds out from the stack frames which tensor is on which device.
+    Recognises the error and determines from the stack frames which tensor is on which device.
 
     ## Why it is bad
     An operation runs on one device and reads only that device's memory. A tensor on another device has to be
@@ -56,8 +56,8 @@ class DeviceMismatch(MessageRule):
     None: the rule fires only after an operation has failed.
 
     ## Known problems
-    The finding lists the failing function's tensors under its own variable names, which may differ from yours. A
-    zero-dimensional CPU tensor, which may be mixed with tensors on other devices, is listed as well.
+    The finding lists the failing function's tensors under that function's variable names, which may differ from
+    yours. A zero-dimensional CPU tensor, which may be mixed with tensors on other devices, is listed as well.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("cross-GPU operations are not allowed by default").

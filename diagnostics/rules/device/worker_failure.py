@@ -6,7 +6,7 @@ from diagnostics.engine.message_rule import MessageRule
 
 
 class WorkerFailure(MessageRule):
-    """A data loader worker, or another process of the script, failed to start or died.
+    """A data loader worker or another process of the script failed to start, or died.
 
     ## What it does
     Recognises the errors of `multiprocessing`, and those that the data loader raises about its workers.

@@ -42,9 +42,9 @@ class BypassedWrapper(Rule):
     optimizer steps.
 
     ## Known problems
-    Calls to other methods of the module (`model.module.loss(batch)`) are missed. A script that calls a collective
-    itself in every step is not reported, even if it only gathers its losses, because it may average the gradients
-    there.
+    Calls to other methods of the module (`model.module.loss(batch)`) are missed. A script that itself calls a
+    collective in every step is not reported, even if that call only gathers losses, because it could also be
+    averaging the gradients.
 
     ## Sources
     The documentation for `torch.nn.parallel.DistributedDataParallel`; "Distributed Data Parallel" in PyTorch's

@@ -22,8 +22,8 @@ class CollectiveTimeout(MessageRule):
 
     ## Why it is bad
     A collective completes only when all ranks have called it. The rank that reports the timeout is the one that
-    waited. The cause is on another rank, which crashed, took a different branch, has fewer batches, or is still
-    reading data or saving a checkpoint.
+    waited. The cause is on another rank, which may have crashed, taken a different branch or run out of batches,
+    or may still be reading data or saving a checkpoint.
 
     ## Example
     ```python

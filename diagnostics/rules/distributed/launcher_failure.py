@@ -15,8 +15,8 @@ class LauncherFailure(MessageRule):
     """The text contains only the launcher's report; the failed process's traceback is elsewhere.
 
     ## What it does
-    Recognises the summaries that torchrun, srun, mpirun, accelerate and `torch.multiprocessing.spawn` print, in
-    text without a worker's traceback, and reads which rank failed first and how.
+    If the text contains no worker traceback, recognises the summaries that torchrun, srun, mpirun, accelerate and
+    `torch.multiprocessing.spawn` print, and reads from them which rank failed first and how.
 
     ## Why it is bad
     `ChildFailedError` says only that a child process failed. The cause is in the child's own output, further up
@@ -41,8 +41,8 @@ class LauncherFailure(MessageRule):
     None.
 
     ## Known problems
-    The launcher reports the process that it saw exit first as the root cause, but another may have failed
-    earlier.
+    The root cause that the launcher names is the process whose exit it noticed first, but another process may
+    have failed earlier.
 
     ## Sources
     The "Error Propagation" page of the Torch Distributed Elastic documentation, and the torchrun documentation

@@ -41,7 +41,7 @@ class LocalBatchNorm(Rule):
 
     ## Known problems
     The finding is a note: `SyncBatchNorm` costs one all-gather per layer and forward pass, and runs only on GPUs.
-    An image has many values per channel, but they are correlated, so they count for less than their number
+    An image has many values per channel, but these are correlated and carry less information than their number
     suggests.
 
     ## Sources

@@ -18,13 +18,13 @@ class RanksShareRandomness(Rule):
     ## What it does
     Under `diagnose run` with several processes, each rank records checksums of the global random generators at
     the end of the forward pass after optimizer steps 0, 1, 2, 4, 8 and so on, and at the start of the next
-    forward pass. If random numbers were drawn between the two, for example for noise, diffusion time steps, mixup
-    or augmentation, the ranks are compared.
+    forward pass. If the two checksums differ, random numbers were drawn in the meantime, for example for noise,
+    diffusion time steps, mixup or augmentation, and the ranks are compared.
 
     ## Why it is bad
     All ranks add the same noise, and make the same crops and flips. Their gradients are averaged over the rows of
-    all ranks but over only one draw of the noise, so the noise has the same variance as on a single rank.
-    Diffusion models suffer most, because all ranks train at the same time steps.
+    all ranks, but over only one draw of the noise, so averaging does not reduce the variance that the noise
+    causes. Diffusion models suffer most, because all ranks train at the same time steps.
 
     ## Example
     ```python
@@ -39,8 +39,8 @@ class RanksShareRandomness(Rule):
     ```
 
     ## Thresholds
-    At least three steps must have been compared. In each of them, all ranks must have drawn from the same state
-    although their rows differed.
+    At least three steps must have been compared. In each of them, all ranks must have drawn from the same
+    generator state although their rows differed.
 
     ## Known problems
     The finding is a note, because sharing random numbers may be intended. Random numbers drawn by loader workers

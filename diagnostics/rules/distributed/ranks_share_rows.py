@@ -41,8 +41,8 @@ class RanksShareRows(Rule):
     ```
 
     ## Thresholds
-    Two ranks must have had the same batch after every recorded step, and there must have been at least three
-    different batches.
+    Two ranks must have received the same batch after every recorded step, and at least three of these batches
+    must be different.
 
     ## Known problems
     Ranks that read the same rows in different orders are missed. Ranks that share a batch on purpose, because

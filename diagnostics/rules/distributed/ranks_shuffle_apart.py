@@ -15,8 +15,8 @@ class RanksShuffleApart(Rule):
 
     ## What it does
     Under `diagnose run` with several processes, checks the training loaders that give each rank a share of the
-    rows. It records the seed and the epoch of the `DistributedSampler` and, for a `Subset` such as those from
-    `random_split`, a checksum of the indices. These are compared once all ranks have exited.
+    rows. It records the seed and the epoch of the `DistributedSampler` and, for a `Subset` (such as
+    `random_split` returns), a checksum of the indices. These are compared once all ranks have exited.
 
     ## Why it is bad
     The ranks' shares are disjoint only if all ranks put the rows in the same order before splitting them. With
@@ -38,7 +38,8 @@ class RanksShuffleApart(Rule):
     ```
 
     ## Thresholds
-    None: one difference in the same iteration is enough, if the datasets have the same length.
+    None: one iteration over the data in which the ranks differ is enough, provided that their datasets have the
+    same length.
 
     ## Known problems
     Splits other than a `Subset`, such as `Dataset.train_test_split` without a seed, are not compared.

@@ -11,12 +11,12 @@ FEWEST_BATCHES = 2  # in an epoch: a single batch holds the same rows in any ord
 
 
 class RepeatedShuffle(Rule):
-    """A DistributedSampler shuffles every epoch into the same order: `set_epoch` was not called.
+    """A DistributedSampler draws the same order in every epoch: `set_epoch` was not called.
 
     ## What it does
     Under `diagnose run` with several processes, records the seed and the epoch of a
-    `DistributedSampler(shuffle=True)` each time its loader is iterated over for training. The order depends only
-    on these two.
+    `DistributedSampler(shuffle=True)` each time training starts to iterate over its loader. The order depends
+    only on these two.
 
     ## Why it is bad
     Every epoch has the same batches in the same order, and each rank sees the same share of the rows throughout
@@ -37,8 +37,8 @@ class RepeatedShuffle(Rule):
     ```
 
     ## Thresholds
-    A dataset must have been iterated over at least twice with one optimizer, in at least two batches and in the
-    same order each time.
+    The script must have iterated over a dataset at least twice while training with one optimizer, each time in
+    the same order and in at least two batches.
 
     ## Known problems
     A sampler with a custom `__iter__` is not checked. Neither is a sampler without `shuffle`, whose order is meant

@@ -37,12 +37,12 @@ class StalledRank(Rule):
     ```
 
     ## Thresholds
-    20 minutes by default (`--stall-timeout`), which is more than it takes to write a large checkpoint. Nothing is
-    reported before the first step, because preparing data may take hours.
+    20 minutes without progress by default (`--stall-timeout`): writing a large checkpoint takes less time. Nothing
+    is reported before the first step, because preparing data may take hours.
 
     ## Known problems
-    A single Python call that takes more than 20 minutes looks the same, for example one that waits for another
-    program. While C code holds Python's global interpreter lock (GIL), this library cannot check anything.
+    A single Python call that takes more than 20 minutes, such as one that waits for another program, looks the
+    same. While C code holds Python's global interpreter lock (GIL), this library cannot check anything.
 
     ## Sources
     The documentation for Python's `faulthandler` and `torch.distributed.init_process_group` (timeout).

@@ -45,11 +45,11 @@ class UnevenBatches(Rule):
     ```
 
     ## Thresholds
-    None: a difference of one batch is enough. It is noticed only when the ranks hang or fail.
+    None: a difference of one batch is enough. It is reported only when the ranks hang or fail.
 
     ## Known problems
     Within `model.join()`, ranks may have different numbers of batches, and nothing is reported. If the batches do
-    not come from a DataLoader, only the backward passes are compared, after a rank has exited.
+    not come from a DataLoader, only the backward passes are compared, and only after a rank has exited.
 
     ## Sources
     The documentation for `torch.nn.parallel.DistributedDataParallel.join`; PyTorch's tutorial "Distributed

@@ -30,7 +30,7 @@ class UnreachableRank(MessageRule):
 
     ## What it does
     Recognises the messages of NCCL, gloo and the rendezvous about connections that were refused, closed or never
-    made, about two ranks on one GPU, and about a GPU that does not exist. `diagnose network` tests the
+    made, about two ranks that use the same GPU, and about a GPU that does not exist. `diagnose network` tests the
     connections: each rank allocates memory on its device, joins the rendezvous, connects to every other rank over
     plain TCP, and then takes part in a barrier, an all-reduce and an exchange with every other rank, with a time
     limit for each step.
@@ -58,8 +58,9 @@ class UnreachableRank(MessageRule):
     each step (`--limit`), and 120 s to import PyTorch.
 
     ## Known problems
-    The output of one rank shows that a connection failed, but rarely why the other side closed it. `diagnose
-    network` connects over TCP and IPv4. A fault that shows up only with large messages or after hours is missed.
+    The output of one rank shows that a connection failed, but rarely why the other side closed it.
+    `diagnose network` connects over TCP and IPv4. It misses faults that show up only with large messages or after
+    hours.
 
     ## Sources
     The documentation for `torch.distributed` and torchrun; NCCL, "Environment Variables" and "Troubleshooting".

@@ -15,13 +15,13 @@ class UnusedInDdp(Rule):
     """Parameters under DistributedDataParallel get no gradient, so the next step fails.
 
     ## What it does
-    Recognises DistributedDataParallel's error and reads from it which parameters got no gradient.
+    Recognises DistributedDataParallel's error and reads from it which parameters received no gradient.
 
     ## Why it is bad
     DistributedDataParallel averages gradients in buckets as they become ready in the backward pass, and waits
-    until every parameter has one. Parameters that the loss does not depend on never get one, such as those of a
-    head that this step does not use, of a layer that is created but never called, or of an output that is left
-    out of the loss. In the step before the error, buckets with such parameters were not averaged, so the replicas
+    until every parameter has one. Parameters that the loss does not depend on never get one: those of a head that
+    this step does not use, of a layer that is created but never called, or of a branch whose output is left out
+    of the loss. In the step before the error, buckets with such parameters were not averaged, so the replicas
     already differ.
 
     ## Example

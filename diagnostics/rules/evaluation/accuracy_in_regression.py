@@ -37,7 +37,7 @@ class AccuracyInRegression(Rule):
 
     ## Thresholds
     There must be at least 8 rows with one target each. At least 80% of the targets must not be whole numbers, and
-    they must have at least 8 different values: fewer may be smoothed class labels (our choice).
+    there must be at least 8 different values: with fewer, the targets may be smoothed class labels (our choice).
 
     ## Known problems
     Targets that are whole numbers, such as years and counts, are not checked: they may be classes. Models with

@@ -40,21 +40,21 @@ class AugmentedEvaluation(Rule):
     There must be at least three evaluations of the same 12 or more rows, whose labels are class indices. All of
     the following must also hold:
 
-    - At least 20% of the rows differ from those of the first evaluation, by at least 5% of the distance between
-      rows.
+    - At least 20% of the rows differ from those of the first evaluation, and the changes are at least 5% of the
+      typical distance between rows.
     - The change from the second to the third evaluation partly undoes the change from the first to the second:
       the cosine of the two changes is at most -0.2. Independent draws give -0.5, while rows that are modified in
       place keep moving in one direction.
     - The sorted values of a row, minus the mean of its class, have a correlation of at least 0.6 with those in
-      the earlier evaluation, or are the same in 10% of the rows. Rows that are generated from scratch for each
-      call meet neither condition.
+      the first evaluation, or the sorted values are unchanged in at least 10% of the rows. Rows that are
+      generated from scratch for each call meet neither condition.
 
     The finding is a warning if the training rows come from the same underlying dataset. Otherwise it is a note,
     because the randomness may be intended, as in points sampled from a point cloud. We chose these thresholds.
 
     ## Known problems
-    Covers only PyTorch's `DataLoader` without shuffling, and does not compare token ids. An augmentation that
-    leaves little of a row, such as a small crop of a large image, can go unnoticed.
+    The rule covers only PyTorch `DataLoader` objects that do not shuffle, and does not compare token ids. An
+    augmentation that leaves little of a row, such as a small crop of a large image, can go unnoticed.
 
     ## Sources
     Public reports of random crops and flips in validation: zoogzog/chexnet, issue 27;

@@ -25,8 +25,8 @@ class ConstantPredictions(Rule):
 
     ## What it does
     In a watched run, counts the predicted classes in the sampled training steps, and in passes without gradients,
-    which are usually evaluations. The rule fires if all predictions in the second half of the run are of one
-    class, or if this is true of all evaluation predictions while the training predictions vary.
+    which are usually evaluations. The rule fires if the model predicts only one class in the second half of the
+    run, or if it does so in evaluation while the training predictions vary.
 
     ## Why it is bad
     The model has learned which class is the most frequent, but nothing about the examples. Accuracy equals the
@@ -35,8 +35,8 @@ class ConstantPredictions(Rule):
     preprocessed differently.
 
     If one class has nearly all the labels, it may even be the most likely class for every example. If the scores
-    still differ across examples, the finding is a note, because the accuracy hides that no other class is ever
-    predicted. It is a warning if the scores carry no more information than the class frequencies.
+    still differ across examples, the rule gives only a note, because the accuracy hides that no other class is
+    ever predicted. If the scores carry no more information than the class frequencies, it gives a warning.
 
     ## Example
     ```python
@@ -50,16 +50,17 @@ class ConstantPredictions(Rule):
 
     ## Thresholds
     The run must have at least 200 steps, 6 sampled steps in the second half, and 100 examples. If one class has
-    more than 80% of the labels, the finding is a note and requires 10 examples of the other classes. The learning
-    rate must have stopped rising, and the model must not be merely slow: if all updates had pointed in the same
-    direction, they would have moved the weights by at least the weights' own norm. The cross entropy must be no
-    lower than that of a constant prediction: if classes are imbalanced and hard to separate, the most frequent
-    one may rightly have the highest score everywhere. If the loss curve shows the cause, `learning-rate-too-high`
-    or `loss-plateau` reports the run instead.
+    more than 80% of the labels, there must be at least 10 examples of the other classes, and the finding is a
+    note unless the scores carry no more information than the class frequencies. The learning rate must have
+    stopped rising, and the model must not be merely slow: if all updates had pointed in the same direction, they
+    would have moved the weights by at least the weights' own norm. The cross entropy must be no lower than that
+    of a constant prediction: if classes are imbalanced and hard to separate, the most frequent one may rightly
+    have the highest score everywhere. If the loss curve shows the cause, `learning-rate-too-high` or
+    `loss-plateau` reports the run instead.
 
-    An evaluation counts if it has 100 examples and its labels are known, as they are if they are passed to the
-    model; the finding is then a warning. Without labels, two evaluations are needed and the finding is a note,
-    because their examples may all be of one class on purpose.
+    An evaluation counts if it has at least 100 examples. If their labels are known, for example because they are
+    passed to the model, the finding is a warning. If not, two evaluations are needed and the finding is a note,
+    because all examples may belong to one class on purpose.
 
     We chose these thresholds.
 

@@ -71,16 +71,17 @@ class EvaluationAtChance(Rule):
 
     ## What it does
     Compares the predicted classes with the labels, in training and in each evaluation, and measures their
-    agreement beyond chance (Cohen's kappa). If the evaluation is at chance and no other rule explains it, the rule
-    looks for the reason: whether renumbering the classes would make the predictions right, whether training and
-    evaluation inputs look alike, and whether a linear or radial fit to some training rows predicts the others.
+    agreement beyond chance (Cohen's kappa). If the evaluation is at chance and no other rule explains it, the
+    rule looks for the reason: whether renumbering the classes would make the predictions correct, whether
+    training and evaluation inputs look alike, and whether a linear or radial fit to some training rows predicts
+    the others.
 
     ## Why it is bad
     A model that merely overfits is still better than chance. At chance, the evaluation measures something other
     than what was trained: the labels are in a different order from their rows, the classes are numbered
     differently, or the inputs are prepared differently. Or the rows were sorted by class when they were split, so
-    the evaluation contains classes that are not in the training set. Or there was nothing to learn that carries
-    over to new examples.
+    the evaluation contains classes that are not in the training set. Or the model could learn nothing that
+    generalises to new examples.
 
     ## Example
     ```python
@@ -99,28 +100,29 @@ class EvaluationAtChance(Rule):
     of training, or in its second half if the last quarter has too few examples, the agreement must be at least
     0.5. In every evaluation after training began, it must stay below 0.2 by at least two standard errors. No
     class may have more than 80% of the evaluation's labels, and the accuracies of an evaluation's passes may
-    differ only by chance. Otherwise, the passes belong to several evaluations, some of them perhaps on
+    differ only by chance: if they differ more, the passes belong to several evaluations, some of them perhaps on
     adversarial examples.
 
     The finding is a warning if
 
-    - there are at least three classes, renumbering them makes at least 60% of the predictions right, and at most
-      70% as many are right with the current numbering (this is reported above chance as well),
-    - at least half of the evaluation's labels are classes that no inspected training example has, although at most
-      10% would be missing by chance, or
-    - the inputs look alike, and a fit to half of the training rows leaves at most 70% of the constant prediction's
-      error on the other half.
+    - there are at least three classes, renumbering them makes at least 60% of the predictions correct, and at
+      most 70% as many are correct with the current numbering (this is reported even if the evaluation is above
+      chance),
+    - at least half of the evaluation's labels are classes that no inspected training example has, although chance
+      would explain at most 10%, or
+    - training and evaluation inputs look alike, and on half of the training rows, a fit to the other half has at
+      most 70% of the error of a constant prediction.
 
-    Otherwise it is a note. It is also a note if batch norm's running statistics lag in a run of fewer than 100
-    steps. They lag if, on rows of the first training batch, a model copy that uses them beats the most frequent
-    class by at most half as much as a copy that uses the batch's own statistics. If this was not measured in so
-    short a run, the finding is a note as well.
+    Otherwise it is a note. In a run of fewer than 100 steps, it is also a note if batch norm's running statistics
+    lag, or if this was not measured. They lag if, on rows of the first training batch, a model copy that uses
+    them improves on always predicting the most frequent class by at most half as much as a copy that uses the
+    batch's own statistics.
 
     For Keras' `fit`, the logged accuracy is used if there is `validation_data` or a `validation_split`, and no
-    class has more than 1.5 times as many labels as it would have if all classes were equally common. The finding
-    is a note if layers behave differently in training and in evaluation, as batch norm does in its first epochs.
-    It is a warning if, with three or more classes, the number of correct predictions is five standard errors
-    below chance.
+    class has more than 1.5 times its equal share of the labels. The finding is a note if layers behave
+    differently in training and in evaluation, as batch norm does in its first epochs. It is a warning if there
+    are three or more classes and the number of correct predictions is more than five standard errors below
+    chance.
 
     We chose these thresholds.
 

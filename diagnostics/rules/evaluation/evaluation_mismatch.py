@@ -99,17 +99,16 @@ class EvaluationMismatch(Rule):
     ## What it does
     Compares evaluation inputs with training inputs, channel by channel: their means and scales, whether only one
     side is standardised, the range of pixel values, and the spacing of the 256 byte levels. Then it checks
-    whether evaluation and training have the same channels in a different order, such as images read as BGR on one
-    side, or a table whose columns were sorted. For a regression, it also compares the targets that the loss gets.
-    Under `diagnose run`, it also searches the script for a scikit-learn scaler or encoder that is fitted on the
-    training data and again on the evaluation data. If `generate` from transformers was called without a length,
-    it counts the sequences that end at the default length without an end token, and compares that length with the
-    lengths of the targets.
+    whether evaluation and training have the same channels in a different order, as when images are read as BGR on
+    one side, or when the columns of a table were sorted. For a regression, it also compares the targets that the
+    loss receives. Under `diagnose run`, it also searches the script for a scikit-learn scaler or encoder that is
+    fitted on the training data and again on the evaluation data. If `generate` from transformers was called
+    without a length limit, it counts the sequences that end at the default length without an end token, and
+    compares that length with the lengths of the targets.
 
     For token ids and other ids, it counts the evaluation tokens that never occur in the training rows, and
     compares their share with that of 20 random splits of the same rows. After a run with a PyTorch loop, it takes
-    texts that the script evaluated with padding in front, and compares the predictions with and without that
-    padding.
+    texts that the script evaluated with left padding, and compares the predictions with and without that padding.
 
     ## Why it is bad
     The model is evaluated on values that it has never seen. To a model trained on images from 0 to 1, images from
@@ -118,10 +117,10 @@ class EvaluationMismatch(Rule):
     unit, and is useless for choosing an epoch or for early stopping. If `generate` stops too early, a metric
     compares incomplete outputs with whole targets, and can never report a match.
 
-    `validation_split` takes the last rows before any shuffling. If the rows are ordered by source or by user,
-    many held-out tokens have embeddings that were never trained. If a decoder with absolute positions is
-    evaluated with padding in front, it counts positions from the first pad token, and every token is at a
-    different position than in training.
+    `validation_split` holds out the last rows, before the others are shuffled. If the rows are ordered by source
+    or by user, many held-out tokens have embeddings that were never trained. If a decoder with absolute positions
+    is evaluated with left padding, it counts positions from the first pad token, and every token is at a
+    different position from the one in training.
 
     ## Example
     ```python
@@ -142,20 +141,21 @@ class EvaluationMismatch(Rule):
     A single evaluation image is enough if its scale is 20 times larger. A difference counts if
 
     - the scales differ by a factor of 5, or the means by 3 standard deviations;
-    - only one side is standardised (means of 0 and standard deviations of 1, within 0.3), the scales of at least
-      half of the channels differ by a factor of 3, and the other channels are scaled or shifted as well; or
-    - the scales differ by a factor of 1.5, and either the pixels fill different ranges from end to end (0 to 1,
-      -1 to 1, 0 to 255), or the values are evenly spaced on both sides but further apart on one side.
+    - only one side is standardised (means of 0 and standard deviations of 1, each to within 0.3), the scales of
+      at least half of the channels differ by a factor of 3, and the other channels are scaled or shifted as well;
+      or
+    - the scales differ by a factor of 1.5, and either the pixels fill different ranges completely (0 to 1, -1 to
+      1, 0 to 255), or the values are evenly spaced on both sides but further apart on one side.
 
-    Apart from mean and scale, the distributions must agree, unless the scales differ by a factor of 20, or one
-    side is standardised and the other is 10 times wider or narrower or 10 standard deviations away. All
-    evaluation batches must differ from the training batches and agree with each other. If some resemble the
-    training batches (because training rows are evaluated as well), only a different range, different byte levels,
-    or scales that differ by a factor of 20 count.
+    Apart from mean and scale, the distributions must agree. There are two exceptions: the scales differ by a
+    factor of 20, or one side is standardised and the other is 10 times as wide, 10 times as narrow, or 10
+    standard deviations away. All evaluation batches must differ from the training batches and agree with each
+    other. If some resemble the training batches (because training rows are evaluated as well), only a different
+    range, different byte levels, or scales that differ by a factor of 20 count.
 
-    Channels count as reordered if two of them differ by 10 standard errors from the training channels at the same
-    positions, but in a different order, the mean and the mean deviation of all channels agree to within 4
-    standard errors. The scales of the targets must differ by a factor of 5, or of 3 if only one side is
+    Channels count as reordered if at least two of them differ by 10 standard errors from the training channels at
+    the same positions, while in a different order, the means and mean deviations of all channels agree to within
+    4 standard errors. The scales of the targets must differ by a factor of 5, or of 3 if only one side is
     standardised, while the inputs look alike. If the inputs are unknown or the rows are a series, the factor is
     20.
 
@@ -164,16 +164,16 @@ class EvaluationMismatch(Rule):
     in the first batch are longer. 90% of the targets must have an end token. With fewer than 8 sequences, which
     may be a preview, the finding is a note.
 
-    For unseen tokens, there must be at least 64 training rows, and at least 32 evaluation rows with 100 tokens in
-    total. At least 30% of the evaluation tokens, and at least 5 different ones, must not occur in the training
-    rows. In each of the random splits, that share must be at most a tenth as large. The finding is a note unless
-    the evaluation rows are known to follow the training rows in the same data: with `validation_split`, slices of
-    one array, or two ranges of a `Subset`.
+    Unseen tokens are counted only if there are at least 64 training rows, and at least 32 evaluation rows with
+    100 tokens in total. At least 30% of the evaluation tokens, and at least 5 different ones, must not occur in
+    the training rows. In each of the random splits, this share must be at most a tenth as large. The finding is a
+    note unless the evaluation rows are known to follow the training rows in the same dataset: because of
+    `validation_split`, slices of one array, or two ranges of a `Subset`.
 
-    Padding in front counts if at least 3 predictions, and at least a quarter of them, change when it is removed.
-    Other tokens in its place must change nothing, padding at the end of the rows must have a different effect,
-    and the training batch must have no padding in front. If a module takes `position_ids`, at most half of these
-    predictions may still change when positions are counted from the first real token.
+    Left padding is reported if its removal changes at least 3 predictions and at least a quarter of all
+    predictions. Replacing the pad tokens with other tokens must change nothing, padding on the right must have a
+    different effect, and the training batch must have no left padding. If a module takes `position_ids`, at most
+    half of these predictions may still change when positions are counted from the first real token.
 
     We chose these thresholds.
 
@@ -182,9 +182,9 @@ class EvaluationMismatch(Rule):
     row resembles the previous one, only a different range, different byte levels, or scales that differ by a
     factor of 20 are reported. Small differences, such as slightly different normalisation constants, go
     unnoticed, and so do swapped channels with the same distribution. Passes before the first step, and passes
-    with gradients, are not checked. A split by time is reported as well if its tokens are mostly new. Rows that
-    are ordered by numeric features are not reported, because a series drifts in the same way. Shifted positions
-    are not found in evaluations by a Trainer.
+    with gradients, are not checked. A split by time is also reported if this many of its evaluation tokens are
+    new. Rows that are ordered by numeric features are not reported, because a series drifts in the same way.
+    Shifted positions are not found if a Trainer runs the evaluation.
 
     ## Sources
     The documentation for `torchvision.transforms.Normalize` and `sklearn.preprocessing.StandardScaler`;

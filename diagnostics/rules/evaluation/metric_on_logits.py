@@ -57,14 +57,15 @@ class MetricOnLogits(MessageRule):
     perfect score, but the logits fail or score lower, the conversion from logits to labels is missing.
 
     Under `diagnose run`, it also searches the script for an argmax over a single score per example, for
-    probabilities cast to integers, and, if a binary cross entropy takes logits, for logits that are rounded or
-    compared with 0.5. It tests Keras' `Accuracy` and `MeanIoU`, which compare class indices, on probabilities,
-    and `BinaryAccuracy`, for mutually exclusive classes, on predictions that are all wrong. It also checks
-    whether Keras or a `Trainer` reports the number that results from rounding logits or comparing them with 0.5.
+    probabilities that are cast to integers, and, if a binary cross entropy takes logits, for logits that are
+    rounded or compared with 0.5. It feeds probabilities to Keras' `Accuracy` and `MeanIoU`, which compare class
+    indices. If the classes are mutually exclusive, it feeds predictions that are all wrong to `BinaryAccuracy`.
+    It also checks whether Keras or a `Trainer` reports the number that results from rounding logits or comparing
+    them with 0.5.
 
     ## Why it is bad
-    Accuracy compares labels with labels. If it gets logits, scikit-learn raises an error after a whole epoch of
-    training (`Classification metrics can't handle a mix of multiclass and continuous-multioutput targets`); a
+    Accuracy compares labels with labels. If it receives logits, scikit-learn raises an error after a whole epoch
+    of training (`Classification metrics can't handle a mix of multiclass and continuous-multioutput targets`); a
     handwritten comparison broadcasts instead and returns a wrong number. The argmax of a single score is always
     0, so the reported accuracy is the share of class 0 and never changes.
 
@@ -84,16 +85,16 @@ class MetricOnLogits(MessageRule):
 
     ## Thresholds
     None: a metric that gives 1 (or 100, in percent) for the true labels must give the same for logits that encode
-    those labels. If Keras or a `Trainer` reports a number, the mistake must reproduce it to the last digit, from
-    logits on both sides of 0.5 and within 0.2 of it, and the reported number must differ from the correct one by
-    0.01.
+    those labels. If Keras or a `Trainer` reports a number, the mistake must reproduce it to the last digit, the
+    reported number must differ from the correct one by at least 0.01, and there must be logits just above and
+    just below 0.5 (within 0.2).
 
     ## Known problems
     A metric that fails on class labels as well is not checked. Metrics for which lower is better are not
-    compared. If `preprocess_logits_for_metrics` takes the argmax, the metric correctly gets classes; the check
-    calls that function first. The source is read only if exactly one model is trained and exactly one is used for
-    predictions. If a variable is taken for a model only because of its name, such as `net`, the finding is a
-    note. An argmax inside a separate function is missed, because its arguments are not followed.
+    compared. If `preprocess_logits_for_metrics` takes the argmax, the metric correctly receives classes; the
+    check calls that function first. The source is read only if exactly one model is trained and exactly one is
+    used for predictions. If a variable is taken for a model only because of its name, such as `net`, the finding
+    is a note. An argmax inside a separate function is missed, because its arguments are not followed.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" ("Evaluating the model"); scikit-learn's

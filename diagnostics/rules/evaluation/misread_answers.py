@@ -52,7 +52,7 @@ class _Scores(NamedTuple):
 
 
 class MisreadAnswers(Rule):
-    """A metric gets predictions in a different unit from the targets, or scores for the wrong class.
+    """A metric receives predictions in a different unit from the targets, or scores for the wrong class.
 
     ## What it does
     Under `diagnose run`, checks what a training script passes to scikit-learn's metrics. It looks for regression
@@ -60,10 +60,10 @@ class MisreadAnswers(Rule):
     way round.
 
     ## Why it is bad
-    The model may be good, but the error merely reflects the difference between two units: the predictions were
-    converted back with the inputs' scaler, or not at all, or their logarithm was not undone. If there are two
-    columns of scores, the first one belongs to class 0. It ranks the rows backwards, so a model with an area
-    under the ROC curve of 0.95 gets 0.05.
+    The model may be good, but the error merely reflects a difference in units: the predictions were not converted
+    back, were converted back with the inputs' scaler, or are still logarithms. If there are two columns of
+    scores, the first one belongs to class 0. Using this column ranks the rows backwards: an area under the ROC
+    curve of 0.95 becomes 0.05.
 
     ## Example
     ```python
@@ -83,15 +83,15 @@ class MisreadAnswers(Rule):
     plus two standard deviations) by a factor of 5.
 
     For scores, there must be at least 50 rows. If the scores are the first of two columns of predictions, the
-    area under the ROC curve must be at least five standard errors below one half. If their origin is unknown, the
-    area must be below 0.1, and the finding is a note.
+    area under the ROC curve must be at least five standard errors below 0.5. If their origin is unknown, the area
+    must be below 0.1, and the finding is a note.
 
     We chose these thresholds.
 
     ## Known problems
     Metrics computed by hand or by another library are missed, and so are predictions in a table. Scores that were
-    copied, for example by a subtraction, can no longer be traced to their column. An attack that flips every
-    prediction is reported as a note.
+    computed from a column, for example by a subtraction, can no longer be traced to it. An attack that flips
+    every prediction is reported as a note.
 
     ## Sources
     scikit-learn's documentation for `roc_auc_score` ("the probability of the class with the greater label") and

@@ -94,17 +94,17 @@ class MisreportedMetric(Rule):
     ```
 
     ## Thresholds
-    There must be at least 32 targets that are not ignored. A reported number is right if it matches, to its last
-    digit, one of several definitions of the metric (with different averages, thresholds or ignored tokens, or as
-    top-5 accuracy). A mistake is named only if it reproduces the reported number to its last digit in each of the
-    latest evaluations, and if that number differs from the right value by at least 0.01 (1% for an error or a
-    perplexity). For a mean over batches, the difference must be at least 0.02 (5% for an error). An accuracy that
-    is off by 0.02 for no known reason is a note.
+    There must be at least 32 targets that are not ignored. A reported number counts as correct if it matches, to
+    its last digit, one of several definitions of the metric (with different averages, thresholds or ignored
+    tokens, or as top-5 accuracy). A mistake is named only if it reproduces the reported number to its last digit
+    in each of the latest evaluations, and if that number differs from the correct value by at least 0.01 (1% for
+    an error or a perplexity). For a mean over batches, the difference must be at least 0.02 (5% for an error). If
+    an accuracy is off by at least 0.02 for no known reason, the finding is a note.
 
-    For per-batch calls, an evaluation must have at least 3 batches, and the mean over them must differ by as
-    much. For lists that grow, each call must contain the rows of the previous call, plus the same targets once
-    more. For swapped arguments, the second argument must stay the same from step to step while the first one
-    changes.
+    For per-batch calls, an evaluation must have at least 3 batches, and the mean over them must differ from the
+    metric of all rows by at least 0.02 (5% for an error). For lists that grow, each call must begin with the rows
+    of the previous call and repeat the same targets once more. For swapped arguments, the second argument must
+    stay the same from step to step while the first one changes.
 
     We chose these thresholds.
 

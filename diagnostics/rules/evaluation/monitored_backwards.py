@@ -20,7 +20,7 @@ LARGE, GAIN = 0.1, 0.01  # of the first value: a large min_delta; the gain of ea
 
 
 class MonitoredBackwards(Rule):
-    """The highest loss or the lowest accuracy counts as the best, or no improvement counts at all.
+    """The highest loss or the lowest accuracy counts as the best, or no improvement is large enough to count.
 
     ## What it does
     Compares the direction of each callback passed to Keras' `fit` with the metric that it monitors: a loss or an
@@ -48,16 +48,16 @@ class MonitoredBackwards(Rule):
     ```
 
     ## Thresholds
-    A `min_delta` is too large if it is at least 10% of the first value, no epoch ever counted as progress, and
-    each was better than the previous one by at least 1% (our choice). For the direction, only well-known names
-    are checked: those that end in `loss` or `error`, a few regression metrics, and accuracy, AUC, precision,
-    recall and the like. For a comparison in the source, the name of the best result so far must contain `best`,
-    or `min` for a loss and `max` for an accuracy, and the finding is a note. It is a warning if the value is
-    computed by a loss function and the branch saves the weights or resets a counter. If the value is a function
-    argument, the comparison is not checked if any caller passes a different kind of number.
+    A `min_delta` counts as too large if it is at least 10% of the first value, no epoch ever counted as progress,
+    and each epoch was better than the previous one by at least 1% (our choice). The direction is checked only for
+    well-known names: those that end in `loss` or `error`, a few regression metrics, and accuracy, AUC, precision,
+    recall and the like. In a comparison in the source, the variable for the best result so far must have `best`
+    in its name (or `min` for a loss, `max` for an accuracy), and the finding is a note. It is a warning if the
+    value is computed by a loss function and the branch saves the weights or resets a counter. A comparison of a
+    function argument is not checked if any caller passes a different kind of number.
 
     ## Known problems
-    Custom metrics are not checked. A script that looks for the worst epoch on purpose is reported.
+    Custom metrics are not checked. A script that deliberately looks for the worst epoch is reported by mistake.
 
     ## Sources
     Keras' documentation for `EarlyStopping` ("mode"); the documentation for `transformers.TrainingArguments`

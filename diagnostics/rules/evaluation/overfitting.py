@@ -24,8 +24,8 @@ class Overfitting(Rule):
 
     ## What it does
     In a watched run, compares the evaluation losses passed to `watch.evaluated(loss)` with the training losses
-    between them. The rule fires if the evaluation loss has clearly risen since its minimum, over several
-    evaluations, while the training loss kept falling.
+    between these evaluations. The rule fires if the evaluation loss has clearly risen since its minimum, over
+    several evaluations, while the training loss kept falling.
 
     ## Why it is bad
     Past the minimum, the model memorises its training examples and gets worse on all others. The weights at the
@@ -50,11 +50,12 @@ class Overfitting(Rule):
     ```
 
     ## Thresholds
-    There must be at least 6 evaluations, 4 of them after the best one. The last loss must be above the best by
-    40% of the decrease before it, by 40% of the best loss itself, and by 5 standard deviations of the noise,
-    estimated from second differences; each of the last four must be above it by at least half of each margin. At
-    least 80% of all pairs of evaluations since the best one must be in rising order (a Kendall's tau of 0.6).
-    Meanwhile, the training loss must have fallen by 20%, just as steadily. We chose these thresholds.
+    There must be at least 6 evaluations, 4 of them after the best one. The last loss must exceed the lowest by
+    three margins: 40% of the decrease up to the lowest, 40% of the lowest loss itself, and 5 standard deviations
+    of the noise (estimated from second differences). Each of the last four losses must exceed the lowest by at
+    least half of each margin. At least 80% of all pairs of evaluations since the best one must be in rising order
+    (a Kendall's tau of 0.6). Meanwhile, the training loss must have fallen by at least 20%, just as steadily. We
+    chose these thresholds.
 
     ## Known problems
     A loop that saves the best weights, or is about to stop early, is correct but still reported. Accuracy can rise

@@ -11,12 +11,12 @@ class ShuffledPredictions(Rule):
     """Predictions of a shuffled dataset are compared with labels in a different order.
 
     ## What it does
-    Under `diagnose run`, records the `tf.data` pipelines with targets that are passed to `predict` and draw a new
-    order in each iteration, and whether the script itself iterates over the same pipeline. Then it reads the
-    script's source to see whether the predictions are compared with the targets collected in that iteration: by a
-    comparison, a subtraction, or a function that takes both. For a sequence of batches that shuffles its rows (a
-    `PyDataset`, or a generator from `ImageDataGenerator`), it checks whether the predictions are compared with
-    the labels it was created from, or with its `classes`.
+    Under `diagnose run`, looks for `tf.data` pipelines that yield targets and draw a new order in each iteration,
+    and that the script passes to `predict` and also iterates over itself. Then it reads the script's source to
+    see whether the predictions are compared with the targets collected in that iteration: by a comparison, a
+    subtraction, or a function that takes both. For a sequence of batches that shuffles its rows (a `PyDataset`,
+    or a generator from `ImageDataGenerator`), it checks whether the predictions are compared with the labels that
+    the sequence was created from, or with its `classes`.
 
     ## Why it is bad
     `predict` returns the predictions in the order of its own pass and drops the targets. The next pass, in which

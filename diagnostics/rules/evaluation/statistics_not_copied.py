@@ -21,7 +21,7 @@ class StatisticsNotCopied(Rule):
     ## Why it is bad
     `parameters()` yields batch norm's weights, but not its running mean and variance, which are buffers. In
     evaluation, the averaged model normalises with a mean of 0 and a variance of 1, as if nothing had been
-    measured. Its scores say nothing about its weights, so averaging seems to do harm.
+    measured. Its scores say nothing about its weights, so averaging seems to hurt.
 
     ## Example
     ```python

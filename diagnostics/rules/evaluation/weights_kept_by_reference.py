@@ -17,9 +17,9 @@ class WeightsKeptByReference(Rule):
 
     ## What it does
     In a watched run, records each `state_dict()` of the model. At each `load_state_dict()`, it checks whether the
-    loaded weights still share memory with the model, and how many steps were taken in between. It also reports a
-    module that is loaded with its own weights while another module with the same layers is trained. In the
-    source, it looks for a loop that trains a model and keeps the best one under a second name
+    loaded weights still share memory with the model, and how many steps the optimizer has taken since they were
+    stored. It also reports a module that is loaded with its own weights while another module with the same layers
+    is trained. In the source, it looks for a loop that trains a model and keeps the best one under a second name
     (`best_model = model`), or that keeps its weights in a list or dict without copying them.
 
     ## Why it is bad
@@ -45,17 +45,16 @@ class WeightsKeptByReference(Rule):
 
     ## Thresholds
     The script loads the model's own weights at least one step after it stored them. A load in the same step
-    counts if the script had kept earlier weights for several steps. If another model loads them, they must have
-    been stored at two or more different steps: a script that stores them only once may want the latest ones. A
-    module that is not trained must be loaded with its own weights twice, and never with others. In the source,
-    the second name is assigned under a condition in a training loop and read afterwards, and the loop neither
-    creates a new model nor ends at that point.
+    counts only if the script had kept weights from earlier steps before. If another model loads them, they must
+    have been stored at two or more different steps: a script that stores them only once may want the latest ones.
+    A module that is not trained must be loaded with its own weights at least twice, and never with other weights.
+    In the source, the second name is assigned under a condition in a training loop and read afterwards, and the
+    loop neither creates a new model nor ends at that point.
 
     ## Known problems
-    The source is read only under `diagnose run` and by `diagnose lint`. If the branch does not also store the
-    score that it compares, or if a variable is taken for a model only because of its name, the finding is a note.
-    The source of a script that loads weights anywhere is not checked, because the second name may serve another
-    purpose.
+    Only `diagnose run` and `diagnose lint` read the source. If the branch does not also store the score that it
+    compares, or if a variable is taken for a model only because of its name, the finding is a note. The source of
+    a script that loads weights anywhere is not checked, because the second name may serve another purpose.
 
     ## Sources
     PyTorch's tutorial "Saving and Loading Models" ("best_model_state = model.state_dict() returns a reference to

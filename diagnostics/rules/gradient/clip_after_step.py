@@ -39,8 +39,8 @@ class ClipAfterStep(Rule):
     ```
 
     ## Thresholds
-    At least 3 calls must have had no effect, and no call may have had any. The finding is a warning, or a note if
-    no gradient in the run exceeded the limit, because clipping would have changed nothing.
+    There must be at least 3 calls, none of which had any effect. The finding is a warning, or a note if no
+    gradient in the run exceeded the limit, because clipping would then have changed nothing.
 
     ## Known problems
     Gradients clipped by hand, as with `p.grad.clamp_()`, are not detected. A run whose gradients are never

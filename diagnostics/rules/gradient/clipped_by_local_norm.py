@@ -13,7 +13,7 @@ MAX_NAMED = 6
 
 
 class ClippedByLocalNorm(Rule):
-    """Sharded gradients are clipped using the norm of a single rank's shard.
+    """Sharded gradients are clipped by the norm of a single rank's shard.
 
     ## What it does
     Under `diagnose run` with several processes, records the norms that `torch.nn.utils.clip_grad_norm_` computes
@@ -38,7 +38,8 @@ class ClippedByLocalNorm(Rule):
     ```
 
     ## Thresholds
-    The norms of two ranks differ by more than 1% at the same step, and the larger one is above the limit.
+    At the same step, the norms of two ranks must differ by more than 1%, and the larger one must be above the
+    limit.
 
     ## Known problems
     Only FullyShardedDataParallel is covered. With `fully_shard`, the function computes the norm over all ranks by

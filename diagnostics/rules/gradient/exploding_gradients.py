@@ -50,18 +50,21 @@ class ExplodingGradients(Rule):
     ## Thresholds
     The run must have at least 20 steps, and one of these must hold:
 
-    - The median of the last 5 norms (their maximum, if the next one is not finite) is 1,000 times the largest of
-      the first 10 (of the first half, if there are fewer than 20), and the loss, if known, has not fallen.
-    - One norm is 1,000 times the largest norm in the 20 steps before it. Over the next 20 steps, at least half of
-      the loss's improvement is lost. The loss must also rise above that of the step itself, which was computed
-      before the update; otherwise the data has changed, as in continual learning.
+    - The median of the last 5 norms (or their maximum, if the next norm is not finite) is at least 1,000 times
+      the largest of the first 10 norms (or of the first half, if there are fewer than 20), and the loss, if
+      known, has not fallen.
+    - One norm is at least 1,000 times the largest norm in the 20 steps before it. Over the next 20 steps, the
+      loss gives up at least half of its earlier decrease. The loss must also rise above that of the step itself,
+      which was computed before the update; otherwise the data has changed, as in continual learning.
 
-    We chose these thresholds: spikes during warm-up reach 10 to 100 times the norms before them, and recover.
+    We chose these thresholds: spikes during warm-up are 10 to 100 times as large as the norms before them, and
+    the run recovers.
 
     ## Known problems
-    The norms are measured at the optimizer step, so clipped gradients do not explode. If gradients are never
-    zeroed, they grow for that reason, and only `gradients-not-zeroed` reports it. Before training, the gradient
-    of a single batch cannot be called too large: a loss summed over the batch can make it arbitrarily large.
+    The norms are measured at the optimizer step, so the rule does not see an explosion that clipping removes. If
+    gradients are never zeroed, they grow for that reason, and only `gradients-not-zeroed` reports the run. Before
+    training, the gradient of a single batch cannot be called too large: a loss summed over the batch can make it
+    arbitrarily large.
 
     ## Sources
     Razvan Pascanu et al., "On the difficulty of training recurrent neural networks" (2013), which proposes

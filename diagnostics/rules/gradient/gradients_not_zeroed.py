@@ -18,7 +18,7 @@ class GradientsNotZeroed(Rule):
 
     ## What it does
     In a watched run, checks whether the gradients of the optimizer's parameters are None or all zero at the start
-    of each backward pass that follows an optimizer step. The rule fires if they hardly ever are.
+    of each backward pass that follows an optimizer step. The rule fires if this is hardly ever the case.
 
     ## Why it is bad
     `backward()` adds to the gradients that are already there. Each step then follows the sum of all gradients
@@ -41,9 +41,9 @@ class GradientsNotZeroed(Rule):
     ```
 
     ## Thresholds
-    At least 4 steps must have been checked, and in at least 90% of them, the gradients must not have been zeroed.
-    We chose both limits. Several backward passes for one step are gradient accumulation and are not reported:
-    only gradients left over from a completed step count.
+    At least 4 steps must have been checked, and at least 90% of them must have started with gradients that were
+    not zeroed. We chose both limits. Several backward passes for one step are gradient accumulation and are not
+    reported: only gradients left over from a completed step count.
 
     ## Known problems
     A loop that scales gradients down instead of zeroing them, as a form of momentum, is reported. With several

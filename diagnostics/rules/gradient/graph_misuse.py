@@ -54,10 +54,10 @@ FIXED: dict[str, tuple[str, Fix]] = {
 
 
 class GraphMisuse(MessageRule):
-    """Autograd cannot differentiate: the graph was freed or overwritten, or does not end in a scalar.
+    """Autograd cannot differentiate: the graph was freed, a saved tensor was changed, or the loss is not a scalar.
 
     ## What it does
-    Recognises autograd's errors, and infers from the operation named in the message what was overwritten.
+    Recognises autograd's errors, and infers what was overwritten from the operation named in the message.
 
     ## Why it is bad
     The forward pass saves the tensors that the backward pass needs, and `backward()` frees them, so a second
@@ -84,7 +84,7 @@ class GraphMisuse(MessageRule):
     None: the rule fires only after autograd has raised its error.
 
     ## Known problems
-    The message names the operation whose output was overwritten, not the line that did it;
+    The message names the operation whose output was overwritten, not the line that overwrote it;
     `torch.autograd.set_detect_anomaly(True)` shows the line of the forward pass.
 
     ## Sources

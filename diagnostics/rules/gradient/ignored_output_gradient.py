@@ -47,8 +47,8 @@ class IgnoredOutputGradient(Rule):
     reported.
 
     ## Known problems
-    Direct feedback alignment leaves out the gradient on purpose. A backward() that reads it but computes something
-    wrong from it is missed; `torch.autograd.gradcheck` finds that.
+    Direct feedback alignment leaves out the gradient on purpose. The rule misses a backward() that reads the
+    gradient but uses it incorrectly; `torch.autograd.gradcheck` finds such mistakes.
 
     ## Sources
     PyTorch's documentation, "Extending PyTorch" and `torch.autograd.gradcheck`; public threads about handwritten

@@ -70,13 +70,13 @@ class NoGradient(MessageRule):
 
     ## Thresholds
     Before training, none: if the loss depends on even one trainable parameter, nothing is reported. In a watched
-    run, there must be at least 3 steps, and 90% of them must have no gradient for the reported reason. For sample
-    weights, there must be at least 8 batches, and 90% of them must have a total weight of 0: even if few examples
-    have a label, a batch of 32 without any is rare.
+    run, there must be at least 3 steps, and in at least 90% of them, the reported reason must explain why there
+    is no gradient. For sample weights, there must be at least 8 batches, and 90% of them must have a total weight
+    of 0: even if few examples have a label, a batch of 32 without a single label is rare.
 
     ## Known problems
-    A frozen model with a loss that has trainable parameters of its own is reported, because only the model's
-    parameters are checked. A traceback does not show where the graph is broken.
+    A frozen model is reported even if the loss has trainable parameters, because only the model's parameters are
+    checked. A traceback does not show where the graph is broken.
 
     ## Sources
     PyTorch's notes, "Autograd mechanics" ("Locally disabling gradient computation"); Andrej Karpathy, "A Recipe

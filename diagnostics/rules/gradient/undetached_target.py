@@ -18,15 +18,15 @@ class UndetachedTarget(Rule):
     """The target of a Q-learning loss is computed with the trained weights and is not detached.
 
     ## What it does
-    In the graph of the first loss, looks for a squared error of selected predictions (`q.gather(...)`) whose
-    target is a reward plus a discounted prediction (`r + gamma * q_next.max(...)`) with a gradient path to the
-    same weights.
+    In the graph of the first loss, looks for a squared error between selected predictions (`q.gather(...)`) and a
+    target that is a reward plus a discounted prediction (`r + gamma * q_next.max(...)`) with a gradient path to
+    the same weights.
 
     ## Why it is bad
-    Q-learning moves the prediction towards its target and treats the target as a constant. With a gradient through
-    both, half of each step moves the target towards the prediction instead: values of later states are pulled
-    towards those of earlier ones, and rewards spread slowly and wrongly. Often the target network is, by mistake,
-    the trained network itself instead of a copy, so the target also moves with every step.
+    Q-learning moves the prediction towards its target and treats the target as a constant. With a gradient
+    through both, half of each step moves the target towards the prediction instead: values of later states are
+    pulled towards those of earlier ones, and rewards spread slowly and wrongly. Often the target network is not a
+    copy but, by mistake, the trained network itself, so the target also moves with every step.
 
     ## Example
     ```python
@@ -42,9 +42,9 @@ class UndetachedTarget(Rule):
     ```
 
     ## Thresholds
-    Each prediction must be selected from several. The target must be computed from the highest prediction of each
-    row, or from a selected one, by multiplying it by one number and adding another. At least one parameter must be
-    in the graphs of both.
+    Each prediction must be selected from several outputs. The target must be computed from the highest prediction
+    of each row, or from a selected one, by a multiplication and an addition. At least one parameter must be in
+    the graphs of both.
 
     ## Known problems
     Residual gradient methods differentiate the target on purpose. A separate target network that is not detached

@@ -71,20 +71,20 @@ class UnreachedParameters(Rule):
 
     ## Thresholds
     Before training, the finding is a warning if the parameters without a gradient make up at least 1% of all
-    trainable weights, and otherwise a note. A watched run needs at least 50 steps with a gradient and 3 in which
-    weights were compared; the finding is a warning if these layers are at least 10% of those in the optimizer, and
-    otherwise a note. We chose these thresholds: the pooler of BERT-base, which many healthy models do not use, is
-    0.5% of the weights and 1 of 76 layers.
+    trainable weights, and otherwise a note. A watched run must have at least 50 steps with a gradient and 3 in
+    which weights were compared; the finding is a warning if the layers without a gradient are at least 10% of
+    those in the optimizer, and otherwise a note. We chose these thresholds: the pooler of BERT-base, which many
+    healthy models do not use, is 0.5% of the weights and 1 of 76 layers.
 
     It is also a note if all of these parameters belong to the `pooler` of a submodel, however many they are.
     Layers that are not part of any model are reported as a note if their outputs have the shape of a model output,
     because they may have been replaced on purpose.
 
     ## Known problems
-    Before training, only one batch is used. Parts that only some batches use (experts, task heads, a mask
-    embedding) are reported if this batch did not use them. In a very small model, an unused layer of a few weights
-    can exceed the limit; freeze it with `requires_grad_(False)` to declare that this is intended. Layers frozen
-    after the call to `watch` are reported.
+    Before training, only one batch is used. Parts of the model that only some batches use (experts, task heads, a
+    mask embedding) are reported if this batch does not use them. In a very small model, an unused layer with only
+    a few weights can exceed the limit; freeze it with `requires_grad_(False)` to show that this is intended.
+    Layers that are frozen only after the call to `watch` are reported by mistake.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies";

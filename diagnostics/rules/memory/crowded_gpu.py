@@ -23,8 +23,9 @@ class CrowdedGpu(MessageRule):
 
     ## What it does
     When the GPU runs out of memory, uses PyTorch's message or the driver to find out how much memory other
-    processes hold. If that is most of the GPU's memory, and the request would have fitted without them, they are
-    the cause, not the batch. `diagnose gpu` reports a GPU that is nearly full and has several processes on it.
+    processes hold. If this is most of the GPU's memory, and the request would have fitted without those
+    processes, they are the cause, not the batch. `diagnose gpu` reports a GPU that is nearly full and has several
+    processes on it.
 
     ## Why it is bad
     All processes on a GPU share its memory, and none can free the memory of another. The program that starts last
@@ -50,7 +51,7 @@ class CrowdedGpu(MessageRule):
     ## Known problems
     For a process in another container or owned by another user, the process ID may be all that is known. Several
     processes that share a GPU on purpose are reported by `diagnose gpu` as well. Memory used by the driver or the
-    desktop is attributed to other processes if the message does not give this process's own share.
+    desktop is attributed to other processes if the message does not state how much this process holds.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("Memory management"); NVIDIA, "NVML API Reference"

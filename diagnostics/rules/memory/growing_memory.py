@@ -52,25 +52,26 @@ class GrowingMemory(Rule):
     ```
 
     ## Thresholds
-    When memory has run out, there must be ten graphs that share no node except the parameters: a step with several
-    losses has fewer than ten, and the outputs of a recurrent layer share one graph. In Keras, there must be two
-    models with an optimizer, besides the one in training. The finding is an error if they hold at least as much
-    memory as the failed allocation requested.
+    When memory has run out, there must be ten graphs that share no node except the parameters: a step with
+    several losses has fewer than ten, and the outputs of a recurrent layer share one graph. In Keras, there must
+    be at least two models with an optimizer besides the one being trained. The finding is an error if the graphs
+    or models hold at least as much memory as the failed allocation requested.
 
-    In a watched run, 90% of at least 8 sampled graphs older than 30 steps must be alive, whatever the memory use.
-    Without such graphs, accelerator memory must grow by 256 MiB and by 30% over the second half of at least 300
-    steps, with at least 16 readings. It must grow steadily to the end: in each third, at least half as fast as
-    overall. A process's memory use can grow for many reasons, such as cached data, so this finding is only a note.
+    In a watched run, there must be at least 8 sampled graphs that are more than 30 steps old, and at least 90% of
+    these must be alive, whatever the memory use. Without such graphs, accelerator memory must grow by 256 MiB and
+    by 30% over the second half of a run of at least 300 steps, with at least 16 readings. It must grow steadily
+    to the end: in each third, at least half as fast as overall. A process's memory use can grow for many reasons,
+    such as cached data, so this finding is only a note.
 
     We chose these thresholds.
 
     ## Known problems
-    Tensors in an object's attributes, in a closure or on the host are missed, and so is memory that grows inside a
-    library. All batches are assumed to be as large as the smaller of the first and the last. Losses collected on
-    purpose, to be summed before one `backward()`, are reported: they do hold this memory, and calling `backward()`
-    on each gives the same gradient without it. In a watched run, a graph counts as alive if any tensor computed in
-    it is still alive, whatever references that tensor. After `backward()` it holds only its nodes, a few hundred
-    bytes each, so it may be a long time before a list of losses matters.
+    Tensors in an object's attributes, in a closure or on the host are missed, and so is memory that grows inside
+    a library. All batches are assumed to be as large as the smaller of the first and the last. Losses collected
+    on purpose, to be summed before one `backward()`, are reported: they do hold the memory of their graphs, and
+    calling `backward()` on each gives the same gradient without it. In a watched run, a graph counts as alive if
+    any tensor computed in it is still alive, whatever references that tensor. After `backward()`, a graph holds
+    only its nodes, a few hundred bytes each, so a list of losses may take a long time to matter.
 
     ## Sources
     PyTorch's "Frequently Asked Questions" ("My model reports 'cuda runtime error(2): out of memory'": "Don't

@@ -91,11 +91,11 @@ class OutOfMemory(MessageRule):
     """An allocation failed because memory ran out.
 
     ## What it does
-    Recognises four forms: PyTorch's message about a GPU, a failed allocation on the host, a message from
-    TensorFlow's allocator, and a process that the operating system killed. Reports the size of the request and the
-    free memory. From a live exception, it also adds up the memory that the model needs before any batch: weights,
-    one gradient for each trainable weight, and the optimizer's state. `diagnostics.largest_batch` searches for the
-    largest batch that fits, with each trial in its own process.
+    Recognises four signs: PyTorch's message about a GPU, a failed allocation on the host, a message from
+    TensorFlow's allocator, and a process killed by the operating system. Reports the size of the request and the
+    free memory. If it has the exception itself, not only its text, it also adds up the memory that the model
+    needs before any batch: weights, one gradient for each trainable weight, and the optimizer's state.
+    `diagnostics.largest_batch` searches for the largest batch that fits, with each trial in its own process.
 
     ## Why it is bad
     The run ends. The model needs a fixed amount of memory. A batch needs memory for the activations that the
@@ -128,8 +128,8 @@ class OutOfMemory(MessageRule):
 
     ## Known problems
     The sum does not include a second copy of the weights in half-precision training, or the workspaces of cuDNN
-    and cuBLAS. For a model on several GPUs, it covers all of them. Signal 9 does not always mean that memory ran
-    out; the system log shows the reason.
+    and cuBLAS. For a model on several GPUs, the sum covers all of them. Signal 9 does not always mean that memory
+    ran out; the system log shows the reason.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("Memory management"); Samyam Rajbhandari et al., "ZeRO: Memory

@@ -34,7 +34,7 @@ class TensorflowHoldsGpu(Rule):
     ## Why it is bad
     On first use, TensorFlow reserves nearly all of the memory of every visible GPU, whatever the model needs, and
     manages it itself. It frees the memory only when the process ends, not when a model is deleted. The next
-    process on that GPU, such as a second notebook, gets only what little is left and fails. Its error shows only
+    process on that GPU, such as a second notebook, gets only what is left and fails. Its error message shows only
     its own request, not the process that holds the memory.
 
     ## Example

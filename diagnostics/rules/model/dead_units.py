@@ -38,14 +38,14 @@ UNLEARNABLE: Final = (
 
 
 class DeadUnits(Rule):
-    """Nearly all units of a layer are zero for every example of the batch.
+    """Nearly all units of a layer output zero for every example of the batch.
 
     ## What it does
     Checks the output of each layer that ends in a ReLU or a ReLU6, for one batch. A unit (in a convolution, a
-    channel) counts as dead if it is zero for every example and every position. In a watched run of PyTorch, it
-    must be dead in the last 3 sampled batches; the input of a layer then also counts if it is the direct output of
-    a ReLU that is not a module, such as `torch.relu`. If a ReLU produces the scores that a cross entropy reads as
-    logits, the rule looks for classes that are never predicted because their unit is dead.
+    channel) counts as dead if it is zero for every example and every position. In a watched PyTorch run, it must
+    be dead in the last 3 sampled batches; the rule then also checks ReLUs that are not modules, such as
+    `torch.relu`, if their output is the direct input of a layer. If a ReLU produces the scores that a cross
+    entropy reads as logits, the rule looks for classes that are never predicted because their unit is dead.
 
     ## Why it is bad
     Where a ReLU outputs zero, its gradient is zero as well. A unit that is zero for every example gets no
@@ -70,9 +70,9 @@ class DeadUnits(Rule):
     ```
 
     ## Thresholds
-    At least 90% of 32 or more units must be dead, on at least 8 examples. We chose all three limits. We measured
-    untrained PyTorch models with 10 to 200 seeds each, batches of 8, 16 and 32, normal and uniform inputs, and
-    images of digits, raw and standardised:
+    The layer must have at least 32 units, and at least 90% of them must be dead for at least 8 examples. We chose
+    all three limits. We measured untrained PyTorch models with 10 to 200 seeds each, batches of 8, 16 and 32,
+    normal and uniform inputs, and images of digits, raw and standardised:
 
     | model | dead units in a layer, at most |
     |---|---|
@@ -86,9 +86,9 @@ class DeadUnits(Rule):
     | MLP, 3 layers of 64, all biases -2 | 100% |
     | MLP, 3 layers of 64, after 5 SGD steps at a rate of 10 | 100% |
 
-    About half is normal: PyTorch's own initialisation shrinks the differences between examples from layer to
-    layer, and deep in the network a unit is active either for all of them or for none. Layers of 16 units reached
-    94% by chance, hence the minimum of 32 units.
+    It is normal for about half of the units to be dead: PyTorch's own initialisation shrinks the differences
+    between examples from layer to layer, so deep in the network, a unit is active either for all examples or for
+    none. Layers of 16 units reached 94% by chance, hence the minimum of 32 units.
 
     In a watched run, the finding is only a note if the loss falls, or if the units died during the run and even a
     simple fit finds nothing to learn. A layer of any size counts if all of its units were zero in at least the

@@ -15,12 +15,12 @@ class DroppedAnswers(Rule):
 
     ## What it does
     Runs a copy of the model once in evaluation mode and twice in training mode, and counts the predictions that
-    are exactly 0 in training mode only.
+    are exactly 0 only in training mode.
 
     ## Why it is bad
     The loss compares the targets with predictions, some of which were set to 0 at random while the others were
     scaled up. No weights can make an erased prediction correct: the training loss stays high, the gradient is
-    noisy, and the probabilities of the trained model are off. Dropout belongs between hidden layers.
+    noisy, and the trained model's probabilities are wrong. Dropout belongs between hidden layers.
 
     ## Example
     ```python
