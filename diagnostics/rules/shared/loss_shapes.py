@@ -77,8 +77,11 @@ def fix_shapes(prediction: Shape | None, target: Shape | None, in_keras: bool) -
             f"build the model so that its output has the shape of the targets, {target}",
         )
     if math.prod(prediction[1:]) != math.prod(target[1:]):  # type: ignore[arg-type]
+        returned, wanted = (
+            f"an array of shape {shape[1:]}" if shape[1:] else "a single value" for shape in (target, prediction)
+        )
         return (
-            f"build the model so that its output has shape {target[1:]} per example",
-            f"give the model one target of shape {prediction[1:]} per example",
+            f"build the model so that it returns {returned} per example",
+            f"give the model {wanted} per example as the target",
         )
     return f"reshape the prediction to the shape of the target, {target}"
