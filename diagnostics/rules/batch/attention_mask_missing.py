@@ -144,7 +144,7 @@ class AttentionMaskMissing(Rule):
         return self.found(
             f"{padded} of the {batch.size} examples in this batch {verb} with padding (up to {longest} pad "
             f"tokens, id {pad}), but there is no attention_mask. The model attends to the padding, so the "
-            "prediction for an example depends on the length of the other examples in its batch.",
+            "prediction for an example depends on the lengths of the other examples in its batch.",
             fix="keep the mask that the tokenizer returns: model(**tokenizer(texts, padding=True, ...))",
             evidence={
                 "examples_padded": padded,

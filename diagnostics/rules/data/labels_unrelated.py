@@ -167,7 +167,7 @@ class LabelsUnrelated(Rule):
             or len(ids) < TAGGED
             or not np.isin(mask, (0, 1)).all()
         ):
-            raise NotApplicable(f"needs a token-classification model and {TAGGED} rows")
+            raise NotApplicable(f"needs a token-classification model and at least {TAGGED} rows")
         real, known = mask == 1, tags != (-100 if batch.ignore_index is None else batch.ignore_index)
         start = ids[0, 0]
         if not (real[:, 0] & (ids[:, 0] == start)).all() or (ids[:, 1:][real[:, 1:]] == start).any():

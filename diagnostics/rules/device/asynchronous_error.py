@@ -123,7 +123,7 @@ class AsynchronousError(MessageRule):
             "index, and this call is only the first to report the error. A PyTorch build that does not match the "
             "driver or the GPU fails in the same way, at the first such call."
         )
-        processes = "list the processes on the GPU: diagnose gpu, or nvidia-smi"
+        processes = "list the processes on the GPU with diagnose gpu or nvidia-smi"
         fix: Fix = (
             processes,
             f"if the GPU has enough free memory, {_again(crash)}",

@@ -42,8 +42,8 @@ FIXED: dict[str, tuple[str, Fix]] = {
         ("values = tensor.detach().cpu().numpy()", "with torch.no_grad(): ...  # around the evaluation code"),
     ),
     "not a leaf": (
-        "The optimizer was given a tensor that was computed from other tensors, so this tensor gets no gradient "
-        "of its own.",
+        "The optimizer was given a tensor that was computed from other tensors. Such a tensor is not a leaf of "
+        "the graph, so it gets no gradient.",
         (
             "create the tensor directly on its device, without .to(device): "
             "torch.randn(3, device=device, requires_grad=True)",

@@ -19,6 +19,11 @@ GREW = 256 * 2**20  # bytes, over that half
 GREW_BY = 0.3  # of the memory in use at the start of that half
 STEADILY = 0.9  # of the readings are higher than the one four readings earlier
 
+DETACHED = (
+    "store loss.item() instead of loss",
+    "store output.detach() instead of output, if you need the tensor: it keeps no graph",
+)
+
 
 class GrowingMemory(Rule):
     """Memory use grows with every step until memory runs out.
@@ -90,7 +95,7 @@ class GrowingMemory(Rule):
             f"graph keeps the activations of its batch in memory: {in_bytes(symptom.each)} per graph, about "
             f"{in_bytes(symptom.size)} in all, and more with every step.{would_do}",
             fix=(
-                "loss.item(), or output.detach()  # store numbers, not tensors with graphs",
+                *DETACHED,
                 "with torch.no_grad(): ...  # if this is an evaluation loop",
             ),
             evidence={
@@ -155,7 +160,7 @@ class GrowingMemory(Rule):
             f"oldest is from step {first:,}. The script keeps a tensor from each step, together with its "
             f"graph.{grown}",
             fix=(
-                "losses.append(loss.item()), or output.detach()  # store numbers, not tensors with graphs",
+                *DETACHED,
                 "with torch.no_grad(): ...  # if this is an evaluation loop",
             ),
             evidence={"graphs_alive": int(alive.sum()), "graphs_looked_at": int(old.sum())},

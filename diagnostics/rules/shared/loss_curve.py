@@ -308,7 +308,7 @@ def _soared(known: LossHistory, updates: UpdateHistory | None) -> LossCurve | No
     steps, losses = finite_losses(known, fewest)
     broke = len(losses) < len(known.values)
     if not broke and len(losses) < FEWEST_LOSSES:
-        raise NotApplicable(f"needs {FEWEST_LOSSES} losses")
+        raise NotApplicable(f"needs the losses of {FEWEST_LOSSES} steps")
     began = float(np.median(losses[: max(1, min(10, len(losses) // 4))]))
     if began <= 0:
         return None  # multiples of such a loss are meaningless

@@ -70,7 +70,8 @@ def fix_shapes(prediction: Shape | None, target: Shape | None, in_keras: bool) -
             "if the targets are continuous values, give the last layer one output",
         )
     if prediction[:-1] == target[:-1]:
-        return f"give the last layer {count_of(target[-1] or 0, 'output')}", "correct the target's shape"
+        fix = "if the target has the wrong shape, fix the code that creates it"
+        return f"give the last layer {count_of(target[-1] or 0, 'output')}", fix
     if None in (*prediction[1:], *target[1:]):
         return (
             f"give the model targets with the output's shape, {prediction}",
