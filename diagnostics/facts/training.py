@@ -81,7 +81,7 @@ class LossHistory:
             are what the loss was: every step of this part is known.
     """
 
-    described: ClassVar[str] = "the losses of the steps"
+    described: ClassVar[str] = "the loss at each step"
 
     steps: Array
     values: Array

@@ -26,7 +26,7 @@ OF_WATCH: Final[Mapping[str, tuple[str, ...]]] = {
         "the data read a second time",
     ),
     "the losses of evaluations: watch.evaluated(loss)": ("the losses of evaluations",),
-    "the losses: watch.step(loss)": ("the losses of the steps",),
+    "the losses: watch.step(loss)": ("the loss at each step",),
     "a longer run": ("steps", "losses", "sampled steps"),
 }
 """What to give to `watch`, by how a rule's reason ends: that a rule does not apply to a model cannot be mended."""

@@ -21,9 +21,9 @@ NAMED = (
     "3 labels in this batch is out of range (label 2)."
 )
 NAMED_FROM_TEXT = (
-    "Label 2 is beyond the model's last class. Classes are counted from 0, so the model needs at least "
-    "one more output than the largest label. The number of outputs and the examples with that label "
-    "cannot be read from the traceback text: pass the exception to diagnostics.explain."
+    "Label 2 is beyond the model's last class. Classes are counted from 0, so every label must be smaller than "
+    "the number of outputs. The number of outputs and the examples with that label cannot be read from the "
+    "traceback text: pass the exception to diagnostics.explain."
 )
 
 

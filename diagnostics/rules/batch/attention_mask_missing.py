@@ -87,7 +87,7 @@ class AttentionMaskMissing(Rule):
             raise NotApplicable("needs a mask in the batch, or a layer that takes an attention_mask")
         removed = padding.removed
         if removed is None or removed.moved:
-            raise NotApplicable("needs the predictions for rows of several lengths")
+            raise NotApplicable("needs predictions for rows of different lengths")
         if padding.reader is None and not padding.some_full:
             return None
         if removed.changed < max(MIN_CHANGED, MIN_SHARE * removed.rows):
@@ -100,12 +100,12 @@ class AttentionMaskMissing(Rule):
         in_batch = f"a padding mask ({mask})" if named else "a padding mask"
         reader = padding.reader or "the model"
         if padding.mask is None:
-            why = f"{reader} takes an attention_mask and gets none"
+            why = f"{reader} accepts an attention_mask but gets none"
         else:
             why = f"The batch has {in_batch}, but {reader} does not get it"
         return self.found(
-            f"{changed_predictions(removed)}{why}, so the model reads up to {padding.longest} positions of "
-            "padding as text, and the prediction for a row depends on the length of the others in its batch.",
+            f"{changed_predictions(removed)}{why}. So the model reads up to {padding.longest} positions of "
+            "padding as text, and the prediction for a row depends on the lengths of the other rows in its batch.",
             fix=f"pass the mask to the model: model(ids, attention_mask={mask})",
             evidence={
                 "rows": removed.rows,
@@ -146,7 +146,7 @@ class AttentionMaskMissing(Rule):
         return self.found(
             f"{padded} of the {batch.size} examples in this batch {verb} with padding (up to {longest} pad "
             f"tokens, id {pad}), but there is no attention_mask. The model attends to the padding, so the "
-            "prediction for an example depends on the length of the other examples in its batch.",
+            "prediction for an example depends on the lengths of the other examples in its batch.",
             fix="keep the mask that the tokenizer returns: model(**tokenizer(texts, padding=True, ...))",
             evidence={
                 "examples_padded": padded,

@@ -76,7 +76,8 @@ class BatchOfOne(MessageRule):
             fix=(
                 "use DataLoader(..., drop_last=True) for training",
                 "call model.eval() before a forward pass on single examples",
-                "use a batch size greater than 1, or nn.GroupNorm, which does not depend on the batch",
+                "use a batch size greater than 1",
+                "use nn.GroupNorm, which does not depend on the batch",
             ),
             evidence={"shape": None if symptom.shape is None else list(symptom.shape)},
             where=crash.where,

@@ -97,9 +97,9 @@ class EosNeverLearned(Rule):
     def _ignored(self, texts: int, ended: int, token: int) -> Finding:
         return self.found(
             f"{_share(ended, texts)} in this batch end with the end-of-text token (id {token}), but its label is "
-            "always ignored, unlike those of the other tokens. The model never learns to end a text, so "
+            "always ignored, unlike those of the other tokens. The model never learns when to stop, so "
             "generation continues until max_new_tokens. Usually, the end token is also the pad token, and the "
-            "collator ignores the labels of all pad tokens.",
+            "collator masks the labels of all pad tokens.",
             fix=(
                 OWN_PADDING,
                 "labels = input_ids.masked_fill(attention_mask == 0, -100)  # use the mask, not the token id",
@@ -116,8 +116,8 @@ class EosNeverLearned(Rule):
         )
         return self.found(
             f"{_share(padded, texts)} in this batch are padded, but none of them has the end-of-text token (id "
-            f"{token}) as a label. {where} The model never learns to end a text, so generation continues until "
-            "max_new_tokens.",
+            f"{token}) among its labels. {where} The model never learns when to stop, so generation continues "
+            "until max_new_tokens.",
             fix=(
                 "tokenizer(text + tokenizer.eos_token)",
                 *((OWN_PADDING,) if hidden else ("use a chat template that writes eos_token after each answer",)),

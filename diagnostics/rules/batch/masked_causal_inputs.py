@@ -73,8 +73,8 @@ class MaskedCausalInputs(Rule):
         if counted.mean() > COUNTED or hidden < HIDDEN or (ahead.size and ahead.mean() >= HIDDEN):
             return None
         return self.found(
-            f"{int(counted.sum())} of the {counted.size} tokens in this batch have a label, and the input "
-            f"replaces {hidden:.0%} of these tokens with others, as in masked language modelling. But "
+            f"{int(counted.sum())} of the {counted.size} tokens in this batch have a label, and {hidden:.0%} of "
+            "these tokens are replaced by others in the input, as in masked language modelling. But "
             f"{model.name} predicts the next token, so it must see all earlier tokens unmasked.",
             fix="DataCollatorForLanguageModeling(tokenizer, mlm=False)",
             evidence={

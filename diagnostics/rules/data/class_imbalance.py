@@ -169,8 +169,8 @@ class ClassImbalance(Rule):
         share, fits = counts[worst] / counts.sum(), meant[worst] / counts.sum()
         return self.found(
             "The class weights are balanced, but not in the order of the class ids: class "
-            f"{worst} has {share:.1%} of the labels, but its weight of {weights[worst]:.3g} suits a class with "
-            f"{fits:.1%}. Frequent classes get the weights of rare classes.",
+            f"{worst} has {share:.1%} of the labels, but its weight of {weights[worst]:.3g} is right for a class "
+            f"with {fits:.1%}. Frequent classes get the weights of rare classes.",
             fix={
                 "torch": "counts = torch.bincount(labels)  # by class id; value_counts() sorts by frequency",
                 "keras": "counts = np.bincount(labels)  # by class id; value_counts() sorts by frequency",

@@ -118,7 +118,7 @@ class ConstantInputs(Rule):
             return None
         return self.found(
             f"{found.blank} of the {found.rows} training rows sampled ({found.blank / found.rows:.0%}) contain "
-            f"only the value {found.value:g}, which is rare in the other rows, but they have "
+            f"only the value {found.value:g}, which is rare in the other rows. These {found.blank} rows have "
             f"{found.different_targets} different targets. The model cannot tell these rows apart, so it "
             "can only learn one prediction for all of them.",
             fix=(
@@ -146,7 +146,7 @@ class ConstantInputs(Rule):
             + "The model cannot distinguish them, so it can only learn a constant prediction.",
             fix=(
                 "check the rows before batching: the code that creates them probably reads the same row every "
-                "time, or never writes the row that it reads"
+                "time, or leaves the rows empty"
             ),
             evidence={"inputs": list(arrays), "examples": batch.size, "different_labels": number, "value": value},
             severity="error" if differ and not _may_differ_later(dataset) else "warning",

@@ -18,14 +18,14 @@ NAMES = ("labels", "label", "label_ids", "targets", "target", "y")
 
 COPIED = 0.9  # share of random tokens reproduced; a model that reads anything else cannot do it
 NOTHING_HIDDEN = (
-    "No target differs from the token that the model reads at its position, as it would if the labels were taken "
-    "before masking."
+    "Every target equals the token that the model reads at the same position. If the labels had been taken before "
+    "masking, the targets of the masked tokens would differ."
 )
 NOTHING_TO_COPY = "During generation, there is nothing to copy."
 COPY_FIX = {
     "torch": (
         "inputs, targets = tokens[:, :-1], tokens[:, 1:]  # predict the next token",
-        "loss_fn(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())  # the same, if the model gets all tokens",
+        "loss_fn(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())  # if the model gets the whole sequence",
         "decoder_input = torch.cat([bos, target[:, :-1]], dim=1)",
     ),
 }
@@ -195,8 +195,8 @@ class LabelsInInputs(Rule):
             f"The mask token itself is the target: {copy.hidden:,} of the {copy.targets:,} targets in the first "
             f"batch are token {copy.mask}, which occurs in {shown} at these positions and nowhere else. Each "
             "target equals the token at its position, so the labels were taken from the tokens after masking, or "
-            "shared memory with the tokens when these were masked. The model learns to return the mask token, "
-            "never a hidden token.",
+            "share memory with the tokens and were masked with them. The model learns to return the mask token, "
+            "never the original token.",
             fix=MASKED_FIX["torch"][::-1],
             evidence={
                 "input": copy.input,

@@ -62,7 +62,7 @@ class LabelsMissing(MessageRule):
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
         """Look for labels in a batch whose loss the model should compute."""
         if model.library != "transformers" or "labels" not in model.input_names:
-            raise NotApplicable("needs a transformers model that takes labels")
+            raise NotApplicable("needs a transformers model that accepts labels")
         if not model.computes_loss:
             raise NotApplicable("needs a model that is known to compute its own loss")
         # The name may be known even if the labels are not a single array (boxes of an object detector).

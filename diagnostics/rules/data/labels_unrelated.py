@@ -115,9 +115,9 @@ class LabelsUnrelated(Rule):
             f"before, often that of another row. Randomly assigned targets would differ in {rows.chance:.0%} of "
             "the repeats. So inputs and targets are not in the same order.",
             fix={
-                "torch": "rows = torch.randperm(n); x[rows], y[rows]  # one order for both",
+                "torch": "rows = torch.randperm(n); x[rows], y[rows]  # the same order for both",
                 "keras": (
-                    "order = rng.permutation(n); x[order], y[order]  # one order for both",
+                    "order = rng.permutation(n); x[order], y[order]  # the same order for both",
                     "tf.data.Dataset.from_tensor_slices((x, y)).shuffle(n)  # zip first, then shuffle",
                 ),
             },
@@ -146,7 +146,7 @@ class LabelsUnrelated(Rule):
             fix=(
                 "batch.sort(key=lambda example: len(example[0]), reverse=True)  # sort examples before zip(*batch)"
                 if rows.collated
-                else "x, y = x[order], y[order]  # one order for both",
+                else "x, y = x[order], y[order]  # the same order for both",
                 "do not sort the rows: pack_padded_sequence(..., enforce_sorted=False)",
             ),
             evidence={"rows": rows.in_batch, "moved": rows.moved, "targets_apart": rows.unpaired},
@@ -169,7 +169,7 @@ class LabelsUnrelated(Rule):
             or len(ids) < TAGGED
             or not np.isin(mask, (0, 1)).all()
         ):
-            raise NotApplicable(f"needs a token-classification model and {TAGGED} rows")
+            raise NotApplicable(f"needs a token-classification model and at least {TAGGED} rows")
         real, known = mask == 1, tags != (-100 if batch.ignore_index is None else batch.ignore_index)
         start = ids[0, 0]
         if not (real[:, 0] & (ids[:, 0] == start)).all() or (ids[:, 1:][real[:, 1:]] == start).any():
@@ -205,8 +205,8 @@ class LabelsUnrelated(Rule):
         first, second = apart.names
         return self.found(
             f"`{first}` and `{second}` are shuffled separately. The first shuffle advances the random generator, "
-            "so the two orders differ. The model is trained on these inputs and targets, so it learns from "
-            "targets that do not match the rows.",
+            "so the two orders differ. As a result, the model is trained on targets that do not match their "
+            "inputs.",
             fix=(
                 f"order = np.random.permutation(len({first})); {first}, {second} = {first}[order], "
                 f"{second}[order]",
@@ -220,9 +220,9 @@ class LabelsUnrelated(Rule):
         inputs, targets, shown = cut.names
         return self.found(
             f"Some rows of `{inputs}` are filtered out by their values, but `{targets}` keeps the targets of "
-            f"all rows: `{shown}` pairs them by position. From the first removed row on, each row has the "
-            "target of a different row.",
-            fix=f"{inputs}, {targets} = {inputs}[keep], {targets}[keep]  # one mask for both",
+            f"all rows: `{shown}` pairs rows and targets by position. After the first removed row, every row is "
+            "paired with the target of a different row.",
+            fix=f"{inputs}, {targets} = {inputs}[keep], {targets}[keep]  # the same mask for both",
             evidence={"inputs": inputs, "targets": targets},
             where=cut.where,
         )

@@ -91,7 +91,7 @@ class LeakedEvaluationRows(Rule):
         """Compare the number of shared rows with the number that chance explains."""
         compared = splits.evaluation_rows
         if not compared or not splits.training_rows:
-            raise NotApplicable("needs rows of both the training and the evaluation set")
+            raise NotApplicable("needs rows from both the training and the evaluation set")
         if not splits.compared:
             raise NotApplicable("needs columns that exist in both sets")
         shared = splits.shared
@@ -160,7 +160,7 @@ class LeakedEvaluationRows(Rule):
             "values, shifted by a few steps. The model is trained on these values and on the values that "
             "follow them, so the evaluation score is higher than it would be on new data.",
             fix=(
-                "split the series in time first, then cut each part into windows",
+                "split the series by time first, then cut each part into windows",
                 "leave a gap of one window length between training and evaluation",
             ),
             evidence={
@@ -204,13 +204,13 @@ class LeakedEvaluationRows(Rule):
     def from_pipeline(self, split: ShuffledSplit) -> Finding | None:
         """Report a split of a shuffle that is redrawn for each side and each epoch."""
         return self.found(
-            f"The training and validation sets are .{split.training}() and .{split.validation}() of the same "
+            f"The training and validation sets are split with .{split.training}() and .{split.validation}() after "
             "shuffle(), which draws a new order for each iteration. So the validation rows change in each "
             "epoch and are not excluded from training. Over the epochs, the model is trained on most validation "
             "rows, so the validation score is higher than it would be on new data.",
             fix=(
                 "split first, then shuffle: train = data.skip(n).shuffle(size), validation = data.take(n)",
-                "data.shuffle(size, seed=0, reshuffle_each_iteration=False)  # one order for all",
+                "data.shuffle(size, seed=0, reshuffle_each_iteration=False)  # the same order in every epoch",
             ),
             evidence={"training": split.training, "validation": split.validation},
         )
@@ -221,7 +221,7 @@ class LeakedEvaluationRows(Rule):
         return self.found(
             f"fit() got the same {data.kind} as training data and as validation_data: all evaluation rows are "
             "also in the training set, so the validation score says nothing about new data.",
-            fix="pass validation_data=val_ds, with rows that are split off before training",
+            fix="pass validation_data=val_ds, with rows that are held out before training",
             evidence={"kind": data.kind},
         )
 

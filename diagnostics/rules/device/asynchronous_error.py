@@ -14,12 +14,10 @@ MOST_LISTED = 6  # the last candidates; the evidence holds them all
 
 _MEANING = {
     "assert": (
-        "an assertion in a kernel failed, nearly always because of an index: a label beyond the model's last "
-        "output, or a token id beyond the embedding's last row"
+        "an assertion in a kernel failed, nearly always because an index is out of range: a label beyond the "
+        "model's last output, or a token id beyond the embedding's last row"
     ),
-    "memory access": (
-        "a kernel read or wrote memory outside its tensors, usually with an index that was not checked"
-    ),
+    "memory access": "a kernel read or wrote memory outside its tensors, usually because of an unchecked index",
     "launch": "a kernel was stopped before it finished, and no reason was reported",
     "library": "",
     "nccl": "",
@@ -36,7 +34,7 @@ _RANGES = (
 _EXECUTION = re.compile(r"CU(?:DNN|BLAS)_STATUS_EXECUTION_FAILED")
 _NEWER = (
     'run python -c "import torch; print(torch.cuda.get_device_capability(), torch.cuda.get_arch_list())"; if the '
-    "list lacks the GPU's compute capability, install a PyTorch build for a newer CUDA version"
+    "GPU's compute capability is not in the list, install a PyTorch build for a newer CUDA version"
 )
 
 
@@ -114,30 +112,30 @@ class AsynchronousError(MessageRule):
             "CUDA_LAUNCH_BLOCKING is set, so every call waited for its kernel: this line is the failing "
             f"call. The message means that {_MEANING[symptom.kind]}.{_kernel(symptom)}{_LOST}"
         )
-        fix = "check the inputs of this line: the range of labels and indices, and all shapes"
+        fix = "check the inputs of the failing line: the range of labels and indices, and all shapes"
         return self._found(crash, symptom, message, (fix, _CPU))
 
     def _library(self, crash: CrashFacts, symptom: AsynchronousErrorCrash) -> Finding:
         message = (
             f"A GPU library could not be initialised or could not allocate memory ({symptom.said}). It "
-            "allocates its own memory on first use, so usually the GPU is full, often because of other "
-            "processes. Otherwise, an earlier kernel failed, for instance because of an out-of-range "
+            "allocates its own memory on first use, so the usual cause is a full GPU, often because of other "
+            "processes. Otherwise, an earlier kernel may have failed, for instance because of an out-of-range "
             "index, and this call is only the first to report the error. A PyTorch build that does not match the "
             "driver or the GPU fails in the same way, at the first such call."
         )
-        processes = "list the processes on the GPU: diagnose gpu, or nvidia-smi"
+        processes = "list the processes on the GPU with diagnose gpu or nvidia-smi"
         fix: Fix = (
             processes,
-            f"if the GPU has room, {_again(crash)}",
-            "if the first use of the GPU fails: compare torch.version.cuda with nvidia-smi, install the newest "
-            "PyTorch build that the driver supports, and remove other cuDNN copies from LD_LIBRARY_PATH",
+            f"if the GPU has enough free memory, {_again(crash)}",
+            "if even the first use of the GPU fails, install the newest PyTorch build that the driver supports "
+            "(compare torch.version.cuda with nvidia-smi), and remove other cuDNN copies from LD_LIBRARY_PATH",
         )
         if _is_tensorflow(crash, symptom):
             fix = (
                 processes,
                 "tf.config.experimental.set_memory_growth(gpu, True) before the first operation",
-                "if the GPU has room, install the driver, CUDA and cuDNN that this TensorFlow was built for; "
-                "restart the machine after a driver update",
+                "if the GPU has enough free memory, install the driver, CUDA and cuDNN that this TensorFlow was "
+                "built for; restart the machine after a driver update",
             )
         return self._found(crash, symptom, message, fix)
 
@@ -178,7 +176,7 @@ class AsynchronousError(MessageRule):
 
 def _at(surfaced: FrameFacts | None) -> str:
     if surfaced is None:
-        return "running later code"
+        return "already running other code"
     return f"at line {surfaced.line}" + (f", {surfaced.code}" if surfaced.code else "")
 
 
@@ -193,7 +191,8 @@ def _kernel(symptom: AsynchronousErrorCrash) -> str:
 def _candidates(symptom: AsynchronousErrorCrash) -> str:
     """List the candidate calls, one of which failed, each on its own line."""
     if not symptom.candidates:
-        return " The failing call is somewhere before that line in the script." if symptom.surfaced else ""
+        surfaced = symptom.surfaced
+        return f" The failing call is somewhere before line {surfaced.line}." if surfaced else ""
     latest = symptom.candidates[-MOST_LISTED:]
     several = len({frame.file for frame in latest}) > 1
     places = [f"{frame.file}:{frame.line}" if several else str(frame.line) for frame in latest]

@@ -16,7 +16,7 @@ MAX_TENSORS_NAMED = 6  # in the message; the evidence holds them all
 DEVICE = "with device = next(model.parameters()).device"
 FIX = (
     f"move the batch to the model's device: x, y = x.to(device), y.to(device), {DEVICE}",
-    f"batch = {{name: x.to(device) for name, x in batch.items()}}, {DEVICE}, if a batch is a dict",
+    f"if the batch is a dict: batch = {{name: x.to(device) for name, x in batch.items()}}, {DEVICE}",
 )
 MODEL = "move the model to the batch's device: model.to(...), before the optimizer is created"
 LOSS_WEIGHTS = ("weight", "pos_weight")  # arguments of PyTorch's losses
@@ -101,8 +101,8 @@ class DeviceMismatch(MessageRule):
             )
         if not symptom.tensors and len(devices) > 1 and all(device.startswith("cuda:") for device in devices):
             return self.found(
-                f"An operation got tensors on two GPUs, {on}. In a run on several GPUs, some code (a layer, a "
-                "loss or a library) creates tensors on a fixed GPU, with .cuda(), device='cuda' or 'cuda:0'. "
+                f"An operation got tensors on two GPUs, {on}. In a multi-GPU run, some code (a layer, a loss or a "
+                "library) creates tensors on one fixed GPU, with .cuda(), device='cuda' or device='cuda:0'. "
                 f"{not_known('the names of the tensors', crash.live)}",
                 fix=(
                     "use device=x.device for tensors created in forward() or in the loss, and register_buffer "

@@ -71,7 +71,7 @@ class BypassedWrapper(Rule):
             return self.found(
                 f"{wrapper.model} is wrapped in DistributedDataParallel for {wrapper.world} ranks, but none of "
                 f"its {count_of(wrapper.bare, 'forward pass', 'forward passes')} with gradients went through the "
-                "wrapper: the gradients are not averaged, and each rank trains its own model.",
+                "wrapper. So the gradients are not averaged, and each rank trains its own model.",
                 fix=(
                     "call the wrapper: model = DistributedDataParallel(model), then output = model(inputs)",
                     "give forward() an argument that selects the method to run, and use model.module only for "

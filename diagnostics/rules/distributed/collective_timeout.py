@@ -75,8 +75,9 @@ def _rendezvous(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:
     waited = "" if symptom.seconds is None else f" within {symptom.seconds:,.0f} s"
     if came > of:
         return (
-            f"{came} processes joined the rendezvous{waited}, but the world size is {of}: either two runs share "
-            "one MASTER_ADDR and MASTER_PORT, or more processes were started than init_process_group expects.",
+            f"{came} processes joined the rendezvous{waited}, but the world size is {of}: either two runs use "
+            "the same MASTER_ADDR and MASTER_PORT, or more processes were started than init_process_group "
+            "expects.",
             (
                 "use torchrun --nproc_per_node=N, and call init_process_group without world_size and rank, "
                 "which torchrun sets",
@@ -102,15 +103,15 @@ def _collective(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:
     call = "a collective" if symptom.operation is None else symptom.operation
     if (compared := _compared(symptom.waiting)) is not None:
         return compared
-    which = "" if symptom.number is None else f" (number {symptom.number:,})"
+    which = "" if symptom.number is None else f" (collective number {symptom.number:,})"
     waited = "" if symptom.seconds is None else f" for {symptom.seconds:,.0f} s"
     return (
-        f"{who} waited in {call}{which}{waited}, but another rank never joined in. The rank that reports the "
-        "timeout is rarely the one at fault.",
+        f"{who} waited in {call}{which}{waited}, but at least one other rank never joined. The rank that reports "
+        "the timeout is rarely the one at fault.",
         (
             "look for the first rank with a traceback, or for a rank whose log ends before this step",
             *_IN_ORDER,
-            "if one rank needs more time to prepare data, raise the limit: "
+            "if one rank needs more time to prepare data, raise the timeout: "
             "init_process_group(timeout=timedelta(hours=1))",
         ),
     )
@@ -127,8 +128,8 @@ def _compared(waiting: Sequence[WaitingRank]) -> tuple[str, Fix] | None:
         single = len(behind) == 1
         return (
             f"{capitalized(_ranks(behind))} timed out in {behind[0].operation} number {lowest:,}, but "
-            f"{_ranks(others)} timed out in {others[0].operation} number {others[0].number:,}: {_ranks(behind)} "
-            f"{'is' if single else 'are'} behind, so the other ranks wait for a collective that "
+            f"{_ranks(others)} timed out in {others[0].operation} number {others[0].number:,}. So "
+            f"{_ranks(behind)} {'is' if single else 'are'} behind, and the other ranks wait for a collective that "
             f"{'it has' if single else 'they have'} not started.",
             (
                 f"look at {_ranks(behind[:1])} first: find out what it did differently or what took so long",
@@ -155,7 +156,7 @@ def _compared(waiting: Sequence[WaitingRank]) -> tuple[str, Fix] | None:
 _IN_ORDER = (
     "call every collective on every rank, never inside `if rank == 0`, and give each rank the same number of "
     "batches",
-    "set TORCH_DISTRIBUTED_DEBUG=DETAIL: the error then names the rank and the call that differ",
+    "set TORCH_DISTRIBUTED_DEBUG=DETAIL; the error then names the rank whose call does not match",
 )
 
 

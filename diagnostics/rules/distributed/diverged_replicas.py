@@ -153,8 +153,8 @@ class DivergedReplicas(Rule):
             return None
         name, pair, size = max(differing, key=lambda one: one[2])
         return self.found(
-            f"Each of the {len(replicas.ranks)} ranks trains its own {replicas.model} on its share of the rows: "
-            "the model is not wrapped in DistributedDataParallel, and no collective since the first step "
+            f"Each of the {len(replicas.ranks)} ranks trains its own {replicas.model} on its share of the rows. "
+            "The model is not wrapped in DistributedDataParallel, and no collective since the first step "
             f"was large enough to average gradients or weights. After step {last}, {name} differs between "
             f"ranks {listed(pair)} by {size:.1%} of its typical value.",
             fix=FIX_APART,

@@ -61,7 +61,7 @@ class LauncherFailure(MessageRule):
             fix=(
                 _LOGS.get(
                     symptom.launcher,
-                    "look above for the first traceback, and pass the whole log to diagnose explain",
+                    "find the first traceback in the log, and pass the whole log to diagnose explain",
                 ),
                 "decorate main() with torch.distributed.elastic.multiprocessing.errors.record to get its "
                 "traceback",

@@ -66,7 +66,7 @@ class LocalBatchNorm(Rule):
             fix=(
                 (
                     "call nn.SyncBatchNorm.convert_sync_batchnorm(model) before wrapping the model; this adds one "
-                    "all-gather per layer and pass"
+                    "all-gather per layer to each forward pass"
                 ),
                 "use nn.GroupNorm, which does not depend on other rows",
                 "keep batch norm in eval mode, if the model is pretrained",

@@ -69,8 +69,8 @@ class MismatchedCollective(MessageRule):
             f"{capitalized(who(most))} {_wait(len(most))} in {call(first)}, while {who(others[0])} "
             f"{_wait(len(others[0]))} in {call(second)}. Neither call can finish until every rank joins it.",
             fix=(
-                "run the same collectives in the same order on every rank: look for a branch between the two "
-                "lines that depends on the rank, the data or the loss",
+                "run the same collectives in the same order on every rank: look for a branch that depends on the "
+                "rank, the data or the loss",
                 "if a branch depends on data, decide on one rank and broadcast the decision",
                 "give every rank the same number of batches: drop_last=True, a DistributedSampler, or "
                 "model.join()",

@@ -54,7 +54,7 @@ class AccuracyInRegression(Rule):
         """Count the targets that no class can equal."""
         labels = batch.labels
         if loss.kind not in ("mean_squared_error", "mean_absolute_error") or loss.accuracy is None:
-            raise NotApplicable("needs a mean squared or mean absolute error loss, and the model's metrics")
+            raise NotApplicable("needs a mean squared error or mean absolute error loss, and the model's metrics")
         if labels is None or labels.size != batch.size or labels.size < MIN_ROWS:
             raise NotApplicable(f"needs one target per row, and at least {MIN_ROWS} rows")
         fractions = int((labels != np.round(labels)).sum())
@@ -65,9 +65,9 @@ class AccuracyInRegression(Rule):
         return self.found(
             "The model's metrics include accuracy, but "
             f"{few if fractions < labels.size else f'none {targets} is a whole number'} "
-            f"(they range from {labels.min():.4g} to {labels.max():.4g}). Accuracy counts the rows whose "
-            "predicted class is correct, so these rows never count as correct: "
-            "accuracy stays near 0, however good the model is.",
+            f"(they range from {labels.min():.4g} to {labels.max():.4g}). Accuracy counts a row as correct only "
+            "if its target equals the predicted class, which is a whole number. So accuracy stays near 0, "
+            "however good the model is.",
             fix={
                 "torch": "use the mean absolute error as the metric",
                 "keras": 'model.compile(..., metrics=["mae"])',

@@ -107,7 +107,7 @@ class ConstantPredictions(Rule):
         share = labels[answer] / labels.sum()
         return self.found(
             f"From step {first:,} on, the model predicts class {answer} for all {given.sum():,} training "
-            f"examples sampled, but only {share:.0%} of the labels belong to that class. The model has "
+            f"examples sampled, but only {share:.0%} of them belong to that class. The model has "
             "learned nothing that distinguishes the examples.",
             fix=(
                 "train on one small batch first: if the model cannot memorise it, check inputs, labels and "
@@ -138,7 +138,7 @@ class ConstantPredictions(Rule):
         where = f"From step {first:,} on" if step is None else f"In the evaluation after {step:,} steps"
         return self.found(
             f"{where}, the model predicts class {answer} for all {given.sum():,} examples sampled. This is "
-            f"correct for {labels[answer] / labels.sum():.0%} of them, which looks like a good accuracy, but "
+            f"correct for {labels[answer] / labels.sum():.0%} of them, which looks like good accuracy, but "
             f"wrong for the other {missed:,}."
             + (" The scores do differ across examples, but no other class ever scores highest." * discriminates),
             fix=(
@@ -181,10 +181,10 @@ class ConstantPredictions(Rule):
             f"{given.max() / given.sum():.0%} of them. So either the model or its inputs differ between "
             "training and evaluation.",
             fix=(
-                "evaluate on a training batch in both modes: if the predictions are constant only after "
-                "model.eval(), fix the running statistics of batch norm",
-                "if the predictions vary in both modes, compare the preprocessing of the training data with that "
-                "of the evaluation data",
+                "run a training batch through the model in training mode and in evaluation mode: if the "
+                "predictions are constant only after model.eval(), fix the running statistics of batch norm",
+                "if the predictions for a training batch also vary after model.eval(), compare the preprocessing "
+                "of the training data with that of the evaluation data",
             ),
             evidence={"class": answer, "examples": int(last.sum()), "labels": labels.tolist()},
             step=step,
@@ -197,7 +197,7 @@ def _check_moved(steps: StepHistory, updates: UpdateHistory | None) -> None:
     moved = update_size.moved(steps, updates)
     if update_size.warms_up(steps) or moved is None or moved < loss_plateau.MOVED:
         raise NotApplicable(
-            "needs weights that have moved by at least their own norm, and a learning rate that has stopped rising"
+            "needs a run past its learning-rate warmup, with weights that have moved by at least their norm"
         )
 
 

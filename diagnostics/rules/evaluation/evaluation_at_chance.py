@@ -55,7 +55,7 @@ SPLIT: Final = (
 ONE_LIST: Final = "number the classes in both datasets from the same list, such as train.classes or class_to_idx"
 CONTRARY: Final = (
     "The predictions are worse than chance: either the classes are numbered differently in the evaluation, or "
-    "the rows were split in order and the evaluation's classes are missing from the training rows."
+    "the rows were split in order and the classes of the evaluation rows are missing from the training rows."
 )
 
 EXCLUDES: Final = {
@@ -401,9 +401,9 @@ def _differential(verdicts: Verdicts) -> str:
 def _experiments(renumbered: list[int] | None, fit: SimpleFit | None) -> tuple[str, ...]:
     if renumbered is not None:
         return (ONE_LIST,)
-    rows = "print ten evaluation rows with their labels, as passed to the model: do the labels match the rows?"
+    rows = "print ten evaluation rows with their labels, as passed to the model, and check that they match"
     same = (
-        "evaluate on the training rows with the same function: if that result is also at chance, the "
-        "evaluation function is at fault"
+        "run the evaluation function on the training rows: if the result is at chance there too, the function "
+        "is at fault"
     )
     return (rows, same) if _is_learnable(fit) else (same, rows)

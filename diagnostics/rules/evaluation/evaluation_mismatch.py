@@ -66,12 +66,12 @@ TARGETS: Final = (
 )
 PAD_BEHIND: Final[tuple[str, ...]] = (
     "pad at the end, as in training, and take the prediction at the last real token of each row",
-    "pass the model positions that are counted from the first real token",
+    "pass position ids that are counted from the first real token of each row",
 )
 COUNTED: Final[tuple[str, ...]] = (
     "model(input_ids=ids, attention_mask=mask, position_ids=(mask.cumsum(-1) - 1).clamp(min=0))",
-    "pad at the end, as in training: take logits[range(len(ids)), mask.sum(1) - 1]",
-    "call model.generate(...), which counts the positions itself",
+    "pad at the end, as in training, and take logits[range(len(ids)), mask.sum(1) - 1]",
+    "call model.generate(...), which computes the positions itself",
 )
 SHUFFLE: Final = {
     "torch": "split at random: random_split(dataset, [0.8, 0.2], generator=torch.Generator().manual_seed(0))",
@@ -222,7 +222,7 @@ class EvaluationMismatch(Rule):
                 return self._differs(found)
         if not judged:
             raise NotApplicable(
-                f"needs the same floating-point inputs from {TRAINING_ROWS} training rows and "
+                f"needs comparable floating-point inputs from {TRAINING_ROWS} training rows and "
                 f"{EVALUATION_ROWS} evaluation rows"
             )
         return None
@@ -269,12 +269,12 @@ class EvaluationMismatch(Rule):
             f"{sides.training_size + sides.held_out_size:,}, and the rows are in order, so the model is evaluated "
             "on a kind of row that it was never trained on."
             if sides.are_cut
-            else "If both should be the same kind of data, the rows were not split at random."
+            else "If training and evaluation rows should be the same kind of data, they were not split at random."
         )
         return self.found(
             f"{unseen.share:.0%} of the {ids} in the evaluation rows ({unseen.count:,} of {unseen.tokens:,} "
             f"compared: {listed(unseen.ids, most=SHOWN)}) never occur in the training rows. If the same rows were "
-            f"split at random, {by_chance} would be missing. {why}",
+            f"split at random, {by_chance} of them would be new. {why}",
             fix=SHUFFLE,
             severity=None if sides.are_cut else "note",
             evidence={
@@ -293,7 +293,7 @@ class EvaluationMismatch(Rule):
         shifted = dependence.shifted
         if shifted is None:
             raise NotApplicable(
-                dependence.why_not.get("positions", "needs an evaluation of texts that are padded in front")
+                dependence.why_not.get("positions", "needs evaluation texts that are padded at the start")
             )
         if shifted.changed < max(MIN_SHIFTED, SHIFTED * shifted.rows):
             return None
@@ -306,15 +306,15 @@ class EvaluationMismatch(Rule):
         if shifted.with_positions is not None:
             left = shifted.with_positions or "none"
             proof = (
-                f"With position_ids counted from the first token of each row, {left} of them would change: "
-                f"{shifted.reader} gets no position_ids and counts positions from the first pad. "
+                f"With position_ids counted from the first real token of each row, {left} of these predictions "
+                f"would change: {shifted.reader} gets no position_ids and counts from the first pad token. "
             )
             fix = COUNTED
         return self.found(
-            "The evaluation pads in front, which shifts the tokens to other positions than in training: "
-            f"{shifted.changed} of {shifted.rows} predictions change when the padding (up to {shifted.longest} "
-            f"positions) is removed, although the mask hides the pad tokens. {proof}So the prediction for a row "
-            "depends on the length of the others in its batch.",
+            "The evaluation texts are padded at the start, which shifts their tokens to different positions than "
+            f"in training. When the padding (up to {shifted.longest} positions) is removed, {shifted.changed} of "
+            f"{shifted.rows} predictions change, although the pad tokens are masked. {proof}So the prediction "
+            "for a row depends on the lengths of the other rows in its batch.",
             fix=fix,
             evidence={
                 "input": shifted.input,
@@ -341,8 +341,8 @@ class EvaluationMismatch(Rule):
             else "the same raw value is transformed differently in training and in evaluation"
         )
         return self.found(
-            f"{kind} is fitted on `{training}` and again on `{evaluation}`: {differs}. A single new row could "
-            "not be transformed at all.",
+            f"{kind} is fitted on `{training}` and again on `{evaluation}`: {differs}. Refitting would not work "
+            "at all for a single new row.",
             severity="note" if kind in CODES else one.severity,
             fix=f"{evaluation} = fitted.transform({evaluation})  # fitted only on the training rows",
             evidence={
@@ -362,11 +362,11 @@ class EvaluationMismatch(Rule):
             return None
         longest = int(cut.targets.max())
         return self.found(
-            f"generate() stops after {cut.limit} new tokens, the default of transformers, because the script "
-            f"sets no length. Of {cut.rows:,} generated texts that were checked, {cut.cut:,} end there without an "
-            "end token. "
+            f"generate() stops after {cut.limit} new tokens, the transformers default, because the script sets no "
+            f"length. {cut.cut:,} of the {cut.rows:,} generated texts checked end there without an end token. "
             f"{longer} of the {len(cut.targets)} targets in the first batch are longer (up to {longest} tokens): "
-            "even a perfect model could not generate them, and a metric compares cut text with whole targets.",
+            "even a perfect model could not generate them, and a metric compares truncated texts with full "
+            "targets.",
             fix=(
                 f"Seq2SeqTrainingArguments(..., generation_max_length={longest + 1})  # or longer",
                 f"model.generate(..., max_new_tokens={longest})  # or more",

@@ -27,10 +27,10 @@ KERAS = (
     "use keras.metrics.BinaryIoU() for single-class masks and OneHotMeanIoU(n) for one-hot masks",
 )
 KERAS_OF_LOGITS = (
-    "metrics=[keras.metrics.BinaryAccuracy(threshold=0.0)]  # of logits",
+    "metrics=[keras.metrics.BinaryAccuracy(threshold=0.0)]  # for logits",
     'end the model in layers.Dense(1, activation="sigmoid"), and use a loss with from_logits=False',
 )
-HALF = "The outputs are logits, but they are compared with 0.5; a probability of 0.5 is a logit of 0."
+HALF = "The outputs are logits, but the threshold is 0.5; a probability of 0.5 corresponds to a logit of 0."
 ROUNDED = "The outputs are logits, but they are rounded: a logit of 3 becomes 3, which is not a class."
 READ_AS_CLASSES = {  # mistakes that give the reported number
     "half": HALF,
@@ -187,7 +187,7 @@ class MetricOnLogits(MessageRule):
         (of,) = argmax.names
         return self.found(
             f"The model returns one score per example (shape {answers}), but the script takes the argmax of "
-            f"`{of}` over the axis of size 1, so the class is 0 for every example, whatever the score.",
+            f"`{of}` over the axis of size 1. So the predicted class is 0 for every example, whatever the score.",
             fix=(THRESHOLD, "predictions = probabilities > 0.5  # if the model ends in a sigmoid", TWO_OUTPUTS),
             severity=argmax.severity or "warning",
             evidence={"of": of, "answers": list(answers)},

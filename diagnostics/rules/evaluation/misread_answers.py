@@ -129,8 +129,9 @@ class MisreadAnswers(Rule):
             f"{measured.metric} compares predictions of {measured.answer_mean:.4g} ± "
             f"{measured.answer_spread:.3g} with targets of {measured.target_mean:.4g} ± "
             f"{measured.target_spread:.3g}. Their correlation is {measured.correlation:.2f} over "
-            f"{measured.rows:,} rows, but the standard deviation of the predictions is {times}, so they are in a "
-            "different unit. The metric measures the difference between the units, not the error of the model.",
+            f"{measured.rows:,} rows, but the standard deviation of the predictions is {times} than that of the "
+            "targets, so the two are in different units. The metric measures the difference between the units, "
+            "not the error of the model.",
             fix=UNITS,
             evidence={
                 "metric": measured.metric,
@@ -150,16 +151,15 @@ class MisreadAnswers(Rule):
         if measured.area + ERRORS * error > 0.5 or not (first_of_two or measured.area < TURNED):
             return None
         why = (
-            "The scores are the first of two columns, the probability of class 0, but the metric needs the "
-            "probability of class 1."
+            "The scores are the probability of class 0 (the first of two columns), but the metric needs the "
+            "probability of class 1 (the second)."
             if first_of_two
             else "Either the scores belong to the other class, or their sign is wrong."
         )
         return self.found(
             f"{measured.metric} ranks {measured.rows:,} rows by scores that order the classes the wrong way "
             f"round. The area under the ROC curve is {measured.area:.3g}; chance gives 0.5, and "
-            f"{'the other column' if first_of_two else 'the reversed order'} would give "
-            f"{1 - measured.area:.3g}. {why}",
+            f"the reversed order would give {1 - measured.area:.3g}. {why}",
             fix="scores = predictions[:, 1]  # the probability of class 1",
             evidence={
                 "metric": measured.metric,

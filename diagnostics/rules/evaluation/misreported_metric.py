@@ -29,8 +29,8 @@ WHY: Final[Mapping[str, str]] = {
     "ignored counted": "Positions with label -100, which the loss ignores, are also counted.",
     "swapped": "Predictions and targets are swapped: the targets must be the first argument.",
     "no root": "The reported value is the mean squared error: its square root was never taken.",
-    "broadcast": "Each prediction is compared with every target, because one of the two has an extra axis of "
-    "size 1.",
+    "broadcast": "Each prediction is compared with every target, because either the predictions or the targets "
+    "have an extra axis of size 1.",
     "base": "The reported value is 2 ** loss, but the loss is in nats.",
     "no exponential": "The reported value is the loss itself, but the perplexity is the exponential of the loss.",
 }
@@ -157,7 +157,7 @@ class MisreportedMetric(Rule):
         }
         if one.mistake is None:
             return self.found(
-                f"{message} None of the common mistakes explains the difference.",
+                f"{message} None of the common mistakes that were checked explains the difference.",
                 fix=f"compute {one.name} once over all predictions, and compare it with the reported value",
                 evidence=evidence,
                 severity="note",
@@ -188,10 +188,10 @@ class MisreportedMetric(Rule):
     def _of_swapped(self, one: Swapped) -> Finding:
         metric = one.call.metric
         return self.found(
-            f"{metric} was called {one.calls} times with training steps in between. Its second argument, the "
-            "predictions, stayed the same and its first argument, the targets, changed: predictions and targets "
-            f"are swapped. {metric} returned {one.value:.4g}; with the targets first, it would have returned "
-            f"{one.turned:.4g}.",
+            f"{metric} was called {one.calls} times with training steps in between. The first argument, which "
+            "should be the targets, changed, while the second, which should be the predictions, stayed the same: "
+            f"predictions and targets are swapped. {metric} returned {one.value:.4g}; with the targets first, it "
+            f"would have returned {one.turned:.4g}.",
             fix=f"{metric}(y_true, y_pred)",
             evidence={"metric": metric, "calls": one.calls, "reported": one.value, "recomputed": one.turned},
             where=one.call.where,

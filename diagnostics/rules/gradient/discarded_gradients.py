@@ -97,11 +97,11 @@ class DiscardedGradients(Rule):
         passes = unasked.tapes + unasked.steps
         return self.found(
             f"{unasked.tapes:,} of {passes:,} gradient tapes recorded a forward pass but computed no gradient: at "
-            f"least {unasked.fewest:,} such tapes preceded each of the {unasked.steps:,} steps, which used "
-            "only the gradients of the last batch. The model learns nothing from the other batches.",
+            f"least {unasked.fewest:,} such tapes preceded each of the {unasked.steps:,} optimizer steps, which "
+            "used only the gradients of the last batch. The model learns nothing from the other batches.",
             fix=(
                 "move tape.gradient(...) and optimizer.apply_gradients(...) into the loop over the batches",
-                "to accumulate, compute the gradients of each batch and add them up",
+                "to accumulate gradients, compute them for each batch and add them up",
             ),
             evidence={"tapes": unasked.tapes, "steps": unasked.steps, "fewest": unasked.fewest},
         )

@@ -11,7 +11,7 @@ from diagnostics.text.join import not_known
 
 FIXED: dict[str, tuple[str, Fix]] = {
     "second backward": (
-        "backward() ran a second time through a graph that the first call had freed. This loss includes a tensor "
+        "backward() ran a second time through a graph that the first call had freed. The loss includes a tensor "
         "computed before the loop or in an earlier step: a hidden state carried over, a running sum of losses, or "
         "an output used by two losses.",
         (
@@ -42,11 +42,11 @@ FIXED: dict[str, tuple[str, Fix]] = {
         ("values = tensor.detach().cpu().numpy()", "with torch.no_grad(): ...  # around the evaluation code"),
     ),
     "not a leaf": (
-        "The optimizer was given a tensor that was computed from other tensors, so this tensor gets no gradient "
-        "of its own.",
+        "The optimizer was given a tensor that was computed from other tensors. Such a tensor is not a leaf of "
+        "the graph, so it gets no gradient.",
         (
-            "create the tensor on its device: torch.randn(3, device=device, requires_grad=True), without "
-            ".to(device) afterwards",
+            "create the tensor directly on its device, without .to(device): "
+            "torch.randn(3, device=device, requires_grad=True)",
             "give the optimizer model.parameters()",
         ),
     ),
@@ -118,7 +118,7 @@ def _overwritten(symptom: GraphMisused, live: bool) -> tuple[str, Fix]:
             "optimizer.step(). The gradient would be wrong, because the forward pass used the old weight.",
             (
                 "call backward() on every loss before the first optimizer.step()",
-                "run the forward pass again after optimizer.step(), as for the generator of a GAN",
+                "run the forward pass again after optimizer.step(), as for a GAN's generator",
             ),
         )
     made = "" if symptom.operation is None else f", the output of {symptom.operation},"

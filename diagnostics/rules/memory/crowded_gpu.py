@@ -90,7 +90,7 @@ class CrowdedGpu(MessageRule):
         if len(card.holders) < 2 or card.free >= NEARLY_FULL * card.total:
             return None
         return self.found(
-            f"{len(card.holders)} processes hold memory of GPU {card.index} ({card.name}): "
+            f"{len(card.holders)} processes hold memory on GPU {card.index} ({card.name}): "
             f"{listed(card.holders)}. Only {in_bytes(card.free)} of {in_bytes(card.total)} is free, so a new "
             "training run is unlikely to fit, and the current ones may run out of memory.",
             fix=FIX,

@@ -19,6 +19,11 @@ GREW = 256 * 2**20  # bytes, over that half
 GREW_BY = 0.3  # of the memory in use at the start of that half
 STEADILY = 0.9  # of the readings are higher than the one four readings earlier
 
+DETACHED = (
+    "store loss.item() instead of loss",
+    "store output.detach() instead of output, if you need the tensor: it keeps no graph",
+)
+
 
 class GrowingMemory(Rule):
     """Memory use grows with every step until memory runs out.
@@ -91,7 +96,7 @@ class GrowingMemory(Rule):
             f"graph keeps the activations of its batch in memory: {in_bytes(symptom.each)} per graph, about "
             f"{in_bytes(symptom.size)} in all, and more with every step.{would_do}",
             fix=(
-                "loss.item(), or output.detach()  # store numbers, not tensors with graphs",
+                *DETACHED,
                 "with torch.no_grad(): ...  # if this is an evaluation loop",
             ),
             evidence={
@@ -117,12 +122,11 @@ class GrowingMemory(Rule):
             f"model take {in_bytes(symptom.each)} ({in_bytes(symptom.size)} in all), and every training run "
             f"adds another model.{would_do}",
             fix=(
-                "keep only model.fit(...).history, a dict of numbers (the History object references its model)"
+                "keep only model.fit(...).history (a dict of numbers), because a History object keeps its model"
                 if symptom.by_history
-                else "save each model to a file (model.save), keep only its path"
+                else "save each model to a file (model.save), and keep only its path"
             )
-            + ", and call keras.backend.clear_session() to free the previous model before you build the next "
-            "one",
+            + "; call keras.backend.clear_session() before you build the next model",
             evidence={
                 "variable": symptom.name,
                 "models": symptom.count,
@@ -147,17 +151,17 @@ class GrowingMemory(Rule):
         grown = ""
         if memory is not None and memory.in_use[-1] > memory.in_use[0]:
             grown = (
-                f" Memory use of the {memory.holder} rose from {in_bytes(int(memory.in_use[0]))} to "
+                f" The {memory.holder}'s memory use rose from {in_bytes(int(memory.in_use[0]))} to "
                 f"{in_bytes(int(memory.in_use[-1]))}."
             )
         first = int(graphs.steps[alive][0])
         count = f"all {old.sum()}" if alive.sum() == old.sum() else f"{alive.sum()} of the {old.sum()}"
         return self.found(
-            f"The graphs of {count} sampled steps are still in memory long after the optimizer step; the oldest "
-            f"is from step {first:,}. The script keeps a tensor from each step, together with its "
+            f"The graphs of {count} sampled steps are still in memory long after their optimizer steps; the "
+            f"oldest is from step {first:,}. The script keeps a tensor from each step, together with its "
             f"graph.{grown}",
             fix=(
-                "losses.append(loss.item()), or output.detach()  # store numbers, not tensors with graphs",
+                *DETACHED,
                 "with torch.no_grad(): ...  # if this is an evaluation loop",
             ),
             evidence={"graphs_alive": int(alive.sum()), "graphs_looked_at": int(old.sum())},
@@ -179,7 +183,7 @@ class GrowingMemory(Rule):
         if slope * (steps[-1] - steps[0]) < max(GREW, GREW_BY * in_use[0]) or not _steady(steps, in_use, slope):
             return None
         return self.found(
-            f"Memory use of the {memory.holder} grows steadily by {in_bytes(int(slope))} per step, from "
+            f"The {memory.holder}'s memory use grows steadily by {in_bytes(int(slope))} per step, from "
             f"{in_bytes(int(in_use[0]))} at step {steps[0]:,} to {in_bytes(int(in_use[-1]))} at step "
             f"{steps[-1]:,}. Every step leaves something in memory.",
             fix=(

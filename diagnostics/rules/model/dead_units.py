@@ -15,7 +15,7 @@ from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, Output
 from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory
 from diagnostics.rules.shared.learnable import is_learnable
 from diagnostics.rules.shared.loss_curve import has_fallen
-from diagnostics.text.join import listed
+from diagnostics.text.join import capitalized, listed
 
 RELU_LIKE = ("relu", "relu6")  # exactly zero on one side; leaky relu, gelu and silu are not
 DEAD_SHARE = 0.9  # healthy initialisation: 0.78 at most in our measurements
@@ -237,7 +237,7 @@ class DeadUnits(Rule):
             f"{'this class' if one else 'these classes'}. A ReLU never returns a negative score, so no class "
             "can be ruled out. At 0 it passes no gradient, so a class that scores 0 for every example can no "
             "longer be learned.",
-            fix="remove the ReLU after the last layer: cross_entropy accepts any real numbers",
+            fix="remove the ReLU after the last layer: cross_entropy accepts negative logits",
             evidence={"classes": missed.tolist(), "examples": int(labels[missed].sum())},
             step=int(answers.steps[late][0]),
         )
@@ -276,17 +276,14 @@ def _first_dead(layer: LayerActivity) -> int:
 
 
 def _listed(layers: list[ActivationFacts]) -> str:
-    """Name the layers: ``62 of the 64 units of layer "1" and all 32 of "3" are``."""
-    parts = []
-    for number, layer in enumerate(layers[:LAYERS_NAMED]):
+    """Name the layers: ``62 of the 64 units of layer "1" and all 32 units of layers "3" and "5" are``."""
+    named: dict[str, list[str]] = {}
+    for layer in layers[:LAYERS_NAMED]:
         share = f"all {layer.units}" if layer.dead == layer.units else f"{layer.dead} of the {layer.units}"
-        if layer.layer.startswith(INPUT_OF):
-            of = f'units that feed layer "{layer.layer.removeprefix(INPUT_OF)}"'
-        else:
-            of = f'of "{layer.layer}"' if number else f'units of layer "{layer.layer}"'
-        parts.append(f"{share} {of}")
+        units = f"{share} units {'that feed' if layer.layer.startswith(INPUT_OF) else 'of'}"
+        named.setdefault(units, []).append(f'"{layer.layer.removeprefix(INPUT_OF)}"')
+    parts = [f"{units} layer{'s' if len(ones) > 1 else ''} {listed(ones)}" for units, ones in named.items()]
     more = len(layers) - LAYERS_NAMED
     if more > 0:
         parts.append(f"nearly all units of {more} more {'layer' if more == 1 else 'layers'}")
-    text = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
-    return f"{text[0].upper()}{text[1:]} are"
+    return f"{capitalized(listed(parts))} are"

@@ -109,12 +109,12 @@ class EvalModeTraining(MessageRule):
         before = ""
         if last is not None:
             before = (
-                f" At step {modes.steps[last]:,} these layers were still in training mode. Since then, an "
-                "evaluation has probably called model.eval() without switching back to training mode."
+                f" At step {modes.steps[last]:,} these layers were still in training mode. After that, the "
+                "evaluation code probably called model.eval() and never switched back to training mode."
             )
         return self.found(
             f"The model trains in evaluation mode: in all {len(since)} sampled steps from step {since[0]:,} on, "
-            f"none of the layers that depend on the mode ({_named(layers)}) was in training mode.{before} "
+            f"none of the mode-dependent layers ({_named(layers)}) was in training mode.{before} "
             "Dropout is off, and batch norm does not update its statistics.",
             fix=FIX,
             evidence={
@@ -134,8 +134,8 @@ class EvalModeTraining(MessageRule):
         return self.found(
             f"In {state.steps:,} steps, {_named(state.layers)} {'was' if one else 'were'} never called in "
             f"training mode: {'its' if one else 'their'} state has not changed since the model was created. So "
-            "the loop or train_step calls the model without training=True: dropout is off, and batch norm does "
-            "not learn the statistics that it needs for evaluation.",
+            "the training loop or train_step() calls the model without training=True: dropout is off, and batch "
+            "norm does not learn the statistics that it needs for evaluation.",
             fix="model(x, training=True)  # inside the GradientTape; self(x, training=True) in train_step",
             evidence={"mode_dependent_layers": list(state.layers), "steps": state.steps},
         )
@@ -145,10 +145,11 @@ class EvalModeTraining(MessageRule):
         idle = modes.in_training == 0
         first = int(modes.steps[idle][0])
         return self.found(
-            f"The optimizer also steps in evaluation mode: {int(idle.sum())} of the {len(idle)} sampled steps, "
-            f"the first at step {first:,}, use batches from another dataset. The model switched from training to "
-            f"evaluation mode at least {blocks} times, so an evaluation probably calls backward() and step(). "
-            "This trains the model on rows that are meant for evaluation.",
+            "The optimizer also updates the weights in evaluation mode: "
+            f"{int(idle.sum())} of the {len(idle)} sampled steps, the first at step {first:,}, use batches from "
+            f"another dataset. The model switched from training to evaluation mode at least {blocks} times, so "
+            "the evaluation code probably calls backward() and step(). This trains the model on rows that are "
+            "meant for evaluation.",
             fix=VALIDATION,
             evidence={
                 "mode_dependent_layers": list(modes.layers),

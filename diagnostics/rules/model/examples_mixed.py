@@ -125,7 +125,7 @@ class ExamplesMixed(Rule):
         return self.found(
             "The prediction for an example depends on its position in the batch: reversing the order of the "
             f"{dependence.compared} examples changes it by {moved:.2g}; predictions for different examples "
-            f"differ by {dependence.spread:.2g}. The model uses the row number: it counts positions along the "
+            f"differ by {dependence.spread:.2g}. The model uses the row index: it counts positions along the "
             "batch axis, or treats part of the batch differently.",
             fix=(
                 "index positional encodings by time: pe[:, : x.size(1)] for inputs of shape (batch, time, "

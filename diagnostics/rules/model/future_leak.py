@@ -16,12 +16,12 @@ INVERTED: Final = (
 )
 TURNED: Final = {
     "torch": (
-        "torch.triu(torch.ones(T, T), 1).bool()  # for nn.MultiheadAttention and encoders: True means hidden",
-        "torch.tril(torch.ones(T, T)).bool()  # for scaled_dot_product_attention: True means visible",
+        "torch.triu(torch.ones(T, T), 1).bool()  # for nn.MultiheadAttention and encoders: True means masked out",
+        "torch.tril(torch.ones(T, T)).bool()  # for scaled_dot_product_attention: True means attended to",
     ),
     "keras": (
-        "attention_mask=np.tril(np.ones((1, T, T), bool))  # True means visible",
-        "replace the inverted mask with use_causal_mask=True (both together hide every token)",
+        "attention_mask=np.tril(np.ones((1, T, T), bool))  # True means attended to",
+        "replace the inverted mask with use_causal_mask=True (using both would mask every token)",
     ),
 }
 

@@ -124,11 +124,11 @@ class IgnoresInput(Rule):
             return None
         steps = len(overfit.losses)
         return self.found(
-            f"A copy of the model makes the same prediction for all {overfit.distinct_inputs} different inputs in "
-            f"this batch, both before and after {count_of(steps, 'step')} of training on it. The input does not "
-            "reach the output, so training can only find the best constant prediction. Look for an input that "
-            "forward() never uses, a mask or factor that is all zeros, a softmax or normalisation over an axis of "
-            "size 1, or a layer whose units are all dead.",
+            f"A copy of the model makes the same prediction for each of the {overfit.distinct_inputs} different "
+            f"inputs in this batch, both before and after {count_of(steps, 'step')} of training on it. The input "
+            "does not reach the output, so training can only find the best constant prediction. Look for an input "
+            "that forward() never uses, a mask or factor that is all zeros, a softmax or normalisation over an "
+            "axis of size 1, or a layer whose units are all dead.",
             fix="print the spread across the batch, x.std(0).max(), after each layer: the first layer where "
             "the spread is 0 is at fault",
             evidence={
@@ -160,8 +160,9 @@ class IgnoresInput(Rule):
             "every input, roughly the mean of the inputs. The predictions vary only "
             f"{same.answers:.2g} times as much as the inputs.",
             fix=(
-                "for a variational autoencoder, sum both loss terms over the values of each example and "
-                "average over the batch, or give the KL term a smaller weight at first",
+                "for a variational autoencoder, sum both loss terms over the values of each example, and average "
+                "over the batch",
+                "for a variational autoencoder, give the KL term a smaller weight at first",
                 "print each term of the loss: a term that outweighs the others dominates training",
             ),
             evidence={"answers_differ": same.answers, "from_the_mean": same.apart, "numbers": same.numbers},

@@ -63,7 +63,10 @@ class MissingActivation(Rule):
     severity = "warning"
     causes = NO_LEARNING
     FIXES = {
-        "torch": "add an nn.ReLU() between the layers (not after the last), or call x = torch.relu(self.layer(x))",
+        "torch": (
+            "add an nn.ReLU() between the layers, but not after the last one",
+            "call x = torch.relu(self.layer(x)) in forward(), for each layer but the last",
+        ),
         "keras": 'keras.layers.Dense(64, activation="relu") for each layer but the last',
     }
 

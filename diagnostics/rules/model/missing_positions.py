@@ -24,7 +24,7 @@ BETTER, ERRORS = 0.8, 3.0  # of the error without the order, at most; and standa
 FALLING = 0.9  # of the second third's losses; below it, the run is still learning from the tokens
 
 UNKNOWN: Final = (
-    "It is not known whether the targets depend on the order: a sum of the tokens, for example, would not."
+    "It is not known whether the targets depend on the order; a sum of the tokens, for example, would not."
 )
 
 
@@ -99,7 +99,7 @@ class MissingPositions(Rule):
         if order is None:
             raise NotApplicable(dependence.why_not.get("order", "needs a model with attention over tokens"))
         if not dependence.trained or not order.spread > 0:
-            raise NotApplicable("needs the weights of the trained model and different predictions")
+            raise NotApplicable("needs the trained model's weights, and predictions that differ")
         if order.change > REL_TOLERANCE * order.spread:
             return None
         before, share = _left(targets, losses, loss)
@@ -112,9 +112,9 @@ class MissingPositions(Rule):
             what = f"each prediction moves along with its token (to within {order.change:.1g})"
         left = "" if share is None else f" The final loss is {share:.0%} of a constant prediction's loss."
         return self.found(
-            f"The model does not know the order of its tokens: when the {order.length} tokens of each row are "
-            f"reordered, {what}, although predictions differ from each other by {order.spread:.2g}. Its "
-            f"attention ({order.attention}) sees a set of tokens without positions.{left} {proof or UNKNOWN}",
+            f"The model does not know the order of its tokens. When the {order.length} tokens of each row are "
+            f"shuffled, {what}, although predictions differ from each other by {order.spread:.2g}. The model's "
+            f"attention ({order.attention}) treats the tokens as an unordered set.{left} {proof or UNKNOWN}",
             severity="warning" if settled and proof and verdicts.complete else "note",
             evidence={
                 "change": order.change,
@@ -143,8 +143,8 @@ def _proof(order: OrderFacts, fit: OrderFit | None) -> str | None:
     return (
         "The targets depend on the order: on "
         f"{fit.predicted} held-out rows, a model fitted to the token positions has {what} of "
-        f"{_number(fit.of_places, fit)}, against {_number(fit.of_counts, fit)} for a model fitted to the token "
-        "counts."
+        f"{_number(fit.of_places, fit)}, compared with {_number(fit.of_counts, fit)} for a model fitted to the "
+        "token counts."
     )
 
 

@@ -71,7 +71,7 @@ class HalfPrecisionOverflow(MessageRule):
         """Name the module whose values overflowed."""
         if origin.kind is None:
             raise NotApplicable(
-                f"needs a replay that shows where the overflow arose, but {origin.reason or 'this one did not'}"
+                f"needs a replay that reproduces the overflow, but {origin.reason or 'the replay did not'}"
             )
         over = origin.overflow
         if over is None or not nonfinite.overflowed(origin):
@@ -119,7 +119,7 @@ class HalfPrecisionOverflow(MessageRule):
             f"{ranges.nearest_steps[first]}, which is {share:.0f}% of {limit:,.0f}, the largest float16 "
             f"value. Values beyond this limit become infinite, which makes the loss NaN.{others} Measured "
             f"in {count_of(len(ranges.steps), 'sampled step')}.",
-            fix=(_in_float32("this part"), BFLOAT16),
+            fix=(_in_float32(f"'{ranges.modules[first]}'" if ranges.modules[first] else "this part"), BFLOAT16),
             evidence={
                 "limit": limit,
                 "highest": {ranges.modules[i]: float(near[i]) for i in close},

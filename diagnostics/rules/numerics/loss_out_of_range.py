@@ -205,5 +205,5 @@ def _no_distribution(mass: float | None, target_mass: float | None) -> tuple[str
         f"if both arguments are probability distributions, but {named} over the last axis, not to 1",
         'keras.layers.Dense(units, activation="softmax")'
         if "outputs" in off
-        else "targets / targets.sum(axis=-1, keepdims=True)",
+        else "targets = targets / targets.sum(axis=-1, keepdims=True)",
     )

@@ -98,7 +98,7 @@ class MixedPrecisionMisuse(MessageRule):
         )
         return self.found(
             f"`{clips.function}` was called {clips.scaled:,} times on gradients that the loss scaler had "
-            f"multiplied by {scale:,.0f}, but its limit of {clips.limit:g} is meant for unscaled "
+            f"multiplied by {scale:,.0f}, but the clipping limit of {clips.limit:g} is meant for unscaled "
             f"gradients.{found}",
             fix=f"scaler.unscale_(optimizer)  # before {clips.function}",
             evidence={

@@ -90,7 +90,9 @@ class CannotOverfitOneBatch(Rule):
         if model is not None and model.num_trainable < _num_labels(batch):
             raise NotApplicable("needs at least as many trainable parameters as labels")
         if model is not None and model.num_trainable < MOSTLY_TRAINABLE * model.num_parameters:
-            raise NotApplicable("needs a mostly trainable model: training only a head may take thousands of steps")
+            raise NotApplicable(
+                "needs a model with mostly trainable weights: training only a head may take thousands of steps"
+            )
         losses = [value for value in overfit.losses if math.isfinite(value)]
         if not losses:
             raise NotApplicable("needs a finite loss")
@@ -107,8 +109,8 @@ class CannotOverfitOneBatch(Rule):
             "differences between the examples are lost before they reach the loss, or the gradient does "
             "not reach the weights.",
             fix=(
-                "fix the other findings first; then pass one batch through the model layer by layer, and look for "
-                "a layer whose output is the same for all examples, or whose weights get no gradient"
+                "fix the other findings first; then run one batch through the model, and look for a layer whose "
+                "output is the same for all examples, or whose weights get no gradient"
             ),
             evidence={
                 "lowest_loss": lowest,

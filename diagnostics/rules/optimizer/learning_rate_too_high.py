@@ -201,10 +201,9 @@ class LearningRateTooHigh(Rule):
             return None
         rate = update_size.rate_until(steps, int(steps.steps[-1]))
         return self.found(
-            f"At a learning rate of {rate:.3g}, a single step changed a layer by {largest:,.1f} times its norm "
-            "(the median over layers), which erases the initial weights; about 0.1% is typical. The run "
-            f"ended at a loss of {ended:.4g}, while a constant prediction would have a loss of "
-            f"{constant:.4g}.",
+            f"At a learning rate of {rate:.3g}, a single step changed the median layer by {largest:,.1f} times "
+            "its norm, which erases the initial weights; about 0.1% is typical. The run ended at a loss of "
+            f"{ended:.4g}, while a constant prediction would have a loss of {constant:.4g}.",
             fix=(lr_trial.fix(rate / 100, model, optimizer), "use this optimizer's usual learning rate"),
             evidence={"update_size": largest, "learning_rate": rate, "ended": ended, "constant_loss": constant},
         )

@@ -116,15 +116,17 @@ class LearningRateTooLow(Rule):
         update = lr_trial.largest_update(trial)
         taken_off = (first - lowest) / first / (steps - 1) * update_size.LONG_RUN
         course = (
-            f"kept its loss at {first:.5g} for {steps} steps"
+            f"stayed at a loss of {first:.5g} for {steps} steps"
             if f"{first:.5g}" == f"{lowest:.5g}"
             else f"lowered its loss from {first:.5g} to {lowest:.5g} in {steps} steps"
         )
+        by = f"Each step changed the weights by at most {update:.2g} of their norm"
+        changed = by if update else "No step changed the weights"
         return self.found(
             f"A copy of the model, trained on one batch{named} at your learning rate of "
-            f"{trial.learning_rate:.3g}, {course}, and each step changed the weights by at most "
-            f"{update:.2g} of their norm. At that pace, {update_size.LONG_RUN:,} steps would change the weights "
-            f"by {update * update_size.LONG_RUN:.2%} and lower the loss by {taken_off:.2%}. At "
+            f"{trial.learning_rate:.3g}, {course}. {changed}. At that pace, {update_size.LONG_RUN:,} steps would "
+            f"change the weights by {100 * update * update_size.LONG_RUN:.3g}% and lower the loss by "
+            f"{100 * taken_off:.3g}%. At "
             f"{trial.better_rate:.3g}, with everything else unchanged, the loss fell to "
             f"{trial.better_losses[-1]:.4g} in {len(trial.better_losses)} steps.",
             fix=(lr_trial.fix(trial.better_rate, model, optimizer), "use this optimizer's usual learning rate"),
@@ -159,7 +161,7 @@ class LearningRateTooLow(Rule):
             return None
         return self.found(
             f"In {steps.total_steps:,} steps at a learning rate of {trial.learning_rate:.3g}, the weights "
-            f"moved by at most {moved:.2%} of their norm, and the loss ended at {ended:.4g}, while a "
+            f"moved by at most {moved:.2%} of their norm. The loss ended at {ended:.4g}, while a "
             f"constant prediction would have a loss of {constant:.4g}. When a copy of the model was trained on "
             f"one batch at a learning rate of {trial.better_rate:.3g}, its loss went from "
             f"{trial.better_losses[0]:.4g} to {trial.better_losses[-1]:.4g} in {len(trial.better_losses)} steps.",
@@ -246,7 +248,7 @@ class LearningRateTooLow(Rule):
         tread = int(np.median(np.diff(rises)))
         return self.found(
             f"The scheduler was stepped only once every {tread:,} steps, so the run ended at the beginning of "
-            f"its warm-up: in {steps.total_steps:,} steps the learning rate rose from {rates[0]:.3g} to "
+            f"its warm-up. In {steps.total_steps:,} steps the learning rate rose from {rates[0]:.3g} to "
             f"{rates[-1]:.3g} ({rates[-1] / full:.1%} of its full value, {full:.3g}). The scheduler's "
             "durations are given in batches, but it is stepped once per epoch.",
             fix={
@@ -287,7 +289,7 @@ class LearningRateTooLow(Rule):
         if run.total_steps < STEPS:
             raise NotApplicable(f"needs {STEPS} steps")
         if update_size.warms_up(run):
-            raise NotApplicable("needs a run whose learning rate has stopped rising")
+            raise NotApplicable("needs a run that is past its learning-rate warmup")
         steps, values = loss_curve.finite_losses(losses)
         if not update_size.tiny_updates(updates) or loss_curve.has_learned(answers):
             return None
@@ -299,9 +301,9 @@ class LearningRateTooLow(Rule):
         rate = update_size.rate_until(run, int(steps[-1]))
         at_chance = loss_curve.at_chance(answers)
         return self.found(
-            f"At a learning rate of {rate:.3g}, no sampled step changed a layer by more than {largest:.2g} of "
-            f"its norm (the median over layers); {update_size.LONG_RUN:,} such steps, all in the same "
-            f"direction, would change it by {largest * update_size.LONG_RUN:.2%}. Over {run.total_steps:,} "
+            f"At a learning rate of {rate:.3g}, no sampled step changed the median layer by more than "
+            f"{largest:.2g} of its norm. Even {update_size.LONG_RUN:,} such steps, all in the same direction, "
+            f"would change it by only {100 * largest * update_size.LONG_RUN:.3g}%. Over {run.total_steps:,} "
             f"steps, the loss {_from_to(began, ended)}"
             + (", no better than a constant prediction." if at_chance else "."),
             fix=(lr_trial.fix(rate * 100, model, optimizer), "use this optimizer's usual learning rate"),

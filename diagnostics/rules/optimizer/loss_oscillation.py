@@ -60,7 +60,7 @@ class LossOscillation(Rule):
             return None
         update = update_size.update_size(updates, curve.since)
         small = (
-            "" if update is None else f", although each of them changes a layer by only {update:.2g} of its norm"
+            "" if update is None else f", even though each one changes a layer by only {update:.2g} of its norm"
         )
         return self.found(
             f"{loss_curve.describe('oscillates', curve)} Since the batch is always the same, the updates "

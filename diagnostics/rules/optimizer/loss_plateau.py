@@ -117,8 +117,8 @@ class LossPlateau(Rule):
         return self.found(
             f"The scores passed to the cross entropy are cosine similarities times {factor:.3g}, so they "
             f"differ by at most {2 * factor:.3g}. With {classes:,} scores, the loss is {chance:.4g} if all "
-            f"scores are equal, and no weights can bring it below {lowest:.4g}: the softmax "
-            "stays almost uniform, so there is almost nothing to learn from.",
+            f"scores are equal, and no weights can bring it below {lowest:.4g}. So the softmax "
+            "stays almost uniform, and there is almost nothing to learn from.",
             fix=(
                 "divide by a temperature of 0.07 to 0.5: scores = similarity / temperature",
                 "multiply by a scale of 10 to 64: scores = similarity * scale",
@@ -182,7 +182,7 @@ class LossPlateau(Rule):
             f"have a loss of {curve.chance:.4g}. Over the whole run, {answers.right.sum():,} of the "
             f"{total:,} sampled predictions were correct, and {answers.labels.sum(axis=0).max():,} of the "
             "labels belonged to the most frequent class. The weights are changing (the updates add up to "
-            f"{moved:.1f} × their norm).",  # noqa: RUF001
+            f"{moved:.1f} times their norm).",
             fix=(
                 "train on one small batch first: if the model cannot memorise it, check inputs, labels and "
                 "activations",
@@ -207,7 +207,7 @@ class LossPlateau(Rule):
         check_whole(steps, verdicts)
         if dataset is None:
             if not update_size.moved(steps, updates):
-                raise NotApplicable("needs a dataset, or steps that are seen to change the weights")
+                raise NotApplicable("needs a dataset, or evidence that the steps change the weights")
         elif dataset.size is None or dataset.size < 2 * int(steps.batch_sizes.max(initial=1)):
             raise NotApplicable("needs a dataset with more than one batch")
         elif dataset.distinct_rows is not None and dataset.distinct_rows < DISTINCT * dataset.rows_read:
@@ -238,8 +238,8 @@ class LossPlateau(Rule):
                     "if the outputs are embeddings, normalise them to length 1 before computing distances, and "
                     "start with easy triplets"
                 ),
-                "if the loss compares the model with a reference or an earlier version of itself, make that a "
-                "copy: copy.deepcopy(model)",
+                "if the loss compares the model with an earlier version of itself, make that version a copy: "
+                "copy.deepcopy(model)",
             ),
             evidence=of_last,
         )
@@ -250,11 +250,11 @@ class LossPlateau(Rule):
             "the rows differ from batch to batch. The model is its own reference: in each step, the model that is "
             "trained also runs without gradients on the same inputs, with the same weights (seen in "
             f"{no_grad.same} of {no_grad.compared} steps compared). The difference between model and reference "
-            "is always 0, so the loss measures no progress, and nothing keeps the model near its start.",
+            "is always 0, so the loss measures no progress, and nothing keeps the model near its initial weights.",
             fix=(
                 "before training, make the reference a frozen copy: "
                 "ref_model = copy.deepcopy(model).eval().requires_grad_(False)",
-                "with adapters (PEFT), run the reference without them: with model.disable_adapter():",
+                "with PEFT adapters, turn the adapters off for the reference: with model.disable_adapter(): ...",
             ),
             evidence={
                 **of_last,

@@ -100,7 +100,7 @@ def stuck(run: StepHistory, answers: PredictionFacts | None, fewest: int) -> Los
     if run.total_steps < fewest:
         raise NotApplicable(f"needs {fewest} steps")
     if warms_up(run):
-        raise NotApplicable("needs a run whose learning rate has stopped rising")
+        raise NotApplicable("needs a run that is past its learning-rate warmup")
     chance = chance_level(answers)
     if _explained(run):
         return None
@@ -308,7 +308,7 @@ def _soared(known: LossHistory, updates: UpdateHistory | None) -> LossCurve | No
     steps, losses = finite_losses(known, fewest)
     broke = len(losses) < len(known.values)
     if not broke and len(losses) < FEWEST_LOSSES:
-        raise NotApplicable(f"needs {FEWEST_LOSSES} losses")
+        raise NotApplicable(f"needs the losses of {FEWEST_LOSSES} steps")
     began = float(np.median(losses[: max(1, min(10, len(losses) // 4))]))
     if began <= 0:
         return None  # multiples of such a loss are meaningless

@@ -70,15 +70,19 @@ def fix_shapes(prediction: Shape | None, target: Shape | None, in_keras: bool) -
             "if the targets are continuous values, give the last layer one output",
         )
     if prediction[:-1] == target[:-1]:
-        return f"give the last layer {count_of(target[-1] or 0, 'output')}", "correct the target's shape"
+        fix = "if the target has the wrong shape, fix the code that creates it"
+        return f"give the last layer {count_of(target[-1] or 0, 'output')}", fix
     if None in (*prediction[1:], *target[1:]):
         return (
             f"give the model targets with the output's shape, {prediction}",
             f"build the model so that its output has the shape of the targets, {target}",
         )
     if math.prod(prediction[1:]) != math.prod(target[1:]):  # type: ignore[arg-type]
+        returned, wanted = (
+            f"an array of shape {shape[1:]}" if shape[1:] else "a single value" for shape in (target, prediction)
+        )
         return (
-            f"build the model so that its output has shape {target[1:]} per example",
-            f"give the model one target of shape {prediction[1:]} per example",
+            f"build the model so that it returns {returned} per example",
+            f"give the model {wanted} per example as the target",
         )
     return f"reshape the prediction to the shape of the target, {target}"

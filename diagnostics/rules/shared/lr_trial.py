@@ -41,7 +41,7 @@ def constant_baseline_loss(trial: TrialFacts, loss: LossFacts) -> float:
     if trial.warms_up is None:
         raise NotApplicable("needs a run that is known to have no learning-rate warm-up")
     if len(trial.losses) < MIN_STEPS and math.isfinite(trial.losses[-1]):
-        raise NotApplicable(f"needs a trial of at least {MIN_STEPS} steps")
+        raise NotApplicable(f"needs a trial run of at least {MIN_STEPS} steps")
     return baseline if trial.constant_baseline_loss is None else trial.constant_baseline_loss
 
 
@@ -74,7 +74,7 @@ def is_too_high(trial: TrialFacts, baseline: float) -> bool:
         if _lowest(trial.losses, trial.batches) <= WELL_BELOW * baseline or last <= below * baseline:
             return False
     if leads_below(trial.losses, WELL_BELOW * baseline):
-        raise NotApplicable("needs a longer trial: the loss was still falling")
+        raise NotApplicable("needs a longer trial run: the loss was still falling")
     return True
 
 

@@ -49,8 +49,8 @@ def unseen_tokens(sides: TokenSides) -> UnseenTokens:
     ]
     if not found:
         raise NotApplicable(
-            f"needs tokens of {MIN_TRAINING} training rows and {MIN_HELD_OUT} rows held out, with "
-            f"{MIN_TOKENS} tokens or more"
+            f"needs the tokens of at least {MIN_TRAINING} training rows and {MIN_HELD_OUT} evaluation rows, and "
+            f"at least {MIN_TOKENS} tokens to compare"
         )
     return max(found, key=lambda one: one.share)
 

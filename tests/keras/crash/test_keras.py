@@ -215,7 +215,7 @@ class TestShapesDiffer:
                 "the loss compares the wrong pairs."
             )
             assert finding.fix == "give the last layer 3 outputs"
-            assert finding.alternatives == ("correct the target's shape",)
+            assert finding.alternatives == ("if the target has the wrong shape, fix the code that creates it",)
 
     @pytest.mark.parametrize("mode", [GRAPH, EAGER], ids=["graph", "eager"])
     def test_in_a_loss_of_the_users_own_at_its_line(self, mode):

@@ -72,7 +72,7 @@ class TestWalk:
         assert finding.rule == "labels-out-of-range"
         outside = int((LABELS == 2).sum())
         assert finding.message == (
-            "The labels range from 1 to 3, but the model's 3 outputs are for labels from 0 to 2. "
+            "The labels range from 1 to 3, but the model's 3 outputs cover labels 0 to 2. "
             f"{outside} of the 40 labels in this batch are out of range (label 3)."
         )
         assert [s.status for s in report.stages] == ["passed", "passed", "stopped"] + ["not reached"] * 4

@@ -29,7 +29,7 @@ class TestCheckpoint:
         [
             ('"epoch", "teacher", "student"', "model.load_state_dict(checkpoint['teacher'])"),
             ('"network", "iteration", "run_name"', "model.load_state_dict(checkpoint['network'])"),
-            ('"step", "my_weights"', "print({key: type(value)"),
+            ('"step", "my_weights"', "run print({key: type(value)"),
         ],
     )
     def test_weights_under_a_name_are_taken_out(self, unexpected, fix):

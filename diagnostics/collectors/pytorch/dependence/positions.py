@@ -139,7 +139,7 @@ class _Reading:
         classes = np.zeros(len(self._answers), dtype=np.int64) if self._answers.shape[-1] > 1 else None
         removed = compare_padding(self._call, self._subject.inputs, self._padded, classes).removed
         if removed is None or removed.moved:
-            raise Unclear("needs the predictions for rows of several lengths")
+            raise Unclear("needs predictions for rows of different lengths")
         return removed
 
     def _differs(self, answers: Array) -> bool:

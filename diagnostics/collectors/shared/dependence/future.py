@@ -46,7 +46,7 @@ def compare_future(subject: Subject) -> FutureFacts:
     with subject.summaries_seen(rows, length) as summaries:
         first = subject.ask(inputs)
     if summaries:
-        raise Unclear(f"{summaries[0]} summarises the whole text, as in an autoencoder, which may read all of it")
+        raise Unclear(f"the model may read the whole text, because {summaries[0]} summarises it")
     before = _by_position(first.main, rows, length, axis)
     if not np.array_equal(first.main, subject.ask(inputs, seed=1).main):
         raise Unclear("the predictions are random in evaluation mode")

@@ -24,7 +24,7 @@ INDICES = (
 ONE_HOT = {
     "torch": (
         "loss_fn(prediction, target.argmax(-1))",
-        "target.float(), which CrossEntropyLoss interprets as probabilities",
+        "pass target.float() to the loss, which then interprets the targets as probabilities",
     ),
     "keras": (
         "for one-hot targets, use keras.losses.CategoricalCrossentropy",
@@ -112,9 +112,9 @@ class BroadcastLoss(MessageRule):
         each = math.prod(prediction[1:])
         return self.found(
             f"The prediction has shape {prediction} and the target has shape {target}: each example has {each} "
-            "predictions, one per position of its input, but a single target, and the loss compares every "
-            "prediction with that target. Each prediction sees at most its own position and the preceding "
-            "ones, not the whole input.",
+            "predictions, one per position of its input, but a single target. The loss compares every prediction "
+            "with that target. Each prediction depends at most on its own position and the earlier ones, not on "
+            "the whole input.",
             fix={
                 "torch": "pool or flatten the positions before the last layer: x.flatten(1) or x.mean(dim=1)",
                 "keras": (
@@ -304,7 +304,7 @@ def _classes_axis(wanted: tuple[int, ...], got: tuple[int, ...]) -> tuple[str, F
     if len(got) < len(wanted):
         return (
             f"The loss takes the classes from axis 1 of the prediction, so it needs targets of shape {wanted}, "
-            f"but got {got}: the prediction has one axis too many, such as the time steps of a sequence.",
+            f"but got {got}. The prediction has one axis too many, such as the time steps of a sequence.",
             (
                 "for outputs of shape (batch, steps, classes), use output[:, -1] or output.mean(1)",
                 "output.squeeze(1), if print(output.shape) shows that axis 1 has size 1",
@@ -313,10 +313,10 @@ def _classes_axis(wanted: tuple[int, ...], got: tuple[int, ...]) -> tuple[str, F
     if len(got) > len(wanted):
         return (
             f"The loss takes the classes from axis 1 of the prediction, so it needs targets of shape {wanted}, "
-            f"but got {got}: the prediction lost an axis through squeeze() or indexing, or the target has "
+            f"but got {got}. Either the prediction lost an axis through squeeze() or indexing, or the target has "
             "one axis too many.",
             (
-                "print(output.shape, target.shape), which must be (batch, classes, ...) and (batch, ...)",
+                "print(output.shape, target.shape); the shapes must be (batch, classes, ...) and (batch, ...)",
                 "use squeeze(1) rather than squeeze(), which also drops the batch axis when the batch size is 1",
                 "target.argmax(1), if the target has a class axis",
                 "target[:, 0], if the target has a channel axis",
@@ -328,7 +328,7 @@ def _classes_axis(wanted: tuple[int, ...], got: tuple[int, ...]) -> tuple[str, F
         (
             "loss_fn(output.flatten(0, -2), target.flatten()), for outputs of shape (batch, positions, classes)",
             "loss_fn(output.movedim(-1, 1), target), to keep the axes",
-            "resize the target, if it is a mask whose size differs from the output's",
+            "resize the target, if it is a mask of a different size than the output",
         ),
     )
 

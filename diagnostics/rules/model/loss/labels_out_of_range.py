@@ -13,7 +13,7 @@ from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts, clas
 from diagnostics.facts.where import Where
 from diagnostics.text.join import listed, not_known
 
-RENUMBER = "number the classes from 0; for labels that the loss should skip, use its ignore_index argument"
+RENUMBER = "number the classes from 0; use the loss's ignore_index argument for labels that it should skip"
 
 
 class LabelsOutOfRange(MessageRule):
@@ -83,13 +83,13 @@ class LabelsOutOfRange(MessageRule):
             )
         label = "A label" if symptom.label is None else f"Label {symptom.label}"
         return self.found(
-            f"{label} is beyond the model's last class. Classes are counted from 0, so the model needs at least "
-            "one more output than the largest label. "
+            f"{label} is beyond the model's last class. Classes are counted from 0, so every label must be "
+            "smaller than the number of outputs. "
             f"{not_known('the number of outputs and the examples with that label', live=False)}",
             fix=(
                 symptom.outputs_setting.format("n") + ", where n is the largest label + 1",
                 "call print(labels.unique()) on the CPU; if a mask holds colours, map them to classes 0..C-1",
-                "give the loss ignore_index=255, if 255 marks mask pixels to skip",
+                "give the loss ignore_index=255, if 255 marks pixels to ignore",
             ),
             evidence={"label": symptom.label},
             where=crash.where,
@@ -131,7 +131,7 @@ class LabelsOutOfRange(MessageRule):
         fix: tuple[str, ...] = (setting.format(high + 1),)
         seen = f"so there are at least {high + 1} classes, but the model has {num_outputs} outputs"
         if (low, high) == (1, num_outputs):
-            seen = f"but the model's {num_outputs} outputs are for labels from 0 to {num_outputs - 1}"
+            seen = f"but the model's {num_outputs} outputs cover labels 0 to {num_outputs - 1}"
             fix = ("if the labels start at 1, subtract 1 from each label", *fix)
         return self.found(
             f"The labels range from {low} to {high}, {seen}. {counted}.",

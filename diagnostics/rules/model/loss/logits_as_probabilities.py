@@ -27,7 +27,7 @@ ADDS_UP = 0.1  # of a sum of probabilities: in bfloat16 their logarithms are kno
 # Functions of a last layer that never yield probabilities, whatever the range in one batch.
 UNBOUNDED = frozenset({"relu", "leaky_relu", "elu", "selu", "gelu", "silu", "swish", "tanh"})
 
-SOFTMAX = "remove the sigmoid from the model: loss_fn = torch.nn.CrossEntropyLoss()"
+SOFTMAX = "remove the sigmoid from the model, and use loss_fn = torch.nn.CrossEntropyLoss()"
 
 WITHIN = ("Add", "Sub", "Mul", "Mean")  # operations of a numerator or denominator around its sums
 LAID_OUT = ("View", "Clone", "Squeeze")
@@ -264,11 +264,12 @@ def _not_probabilities(span: str, named: str, loss: LossFacts, ended: str | None
     """Return message and fix; `ended`: a function of the last layer that does not yield logits either."""
     binary = loss.kind == "binary_cross_entropy"
     must = "lie between 0 and 1" + ("" if binary else " and sum to 1 over the classes")
-    seen = f"{span}: they are logits" if ended is None else f"The model ends in {ended}, and its{span[11:]}"
+    last = f"The model's last activation is {ended}, and its{span[11:]}"
+    seen = f"{span}: they are logits" if ended is None else last
     message = (
         f"{seen}, but {named} expects probabilities, which {must}. The loss clips values outside this range "
-        "before taking the logarithm, and clipped values get no gradient, so training is slow and gets "
-        "stuck on a poor plateau."
+        "before taking the logarithm, and clipped values get no gradient, so training is slow and "
+        "plateaus early."
     )
     name = (loss.name or "").removeprefix("loss=").partition("(")[0]
     contract = KERAS.get(function_of(name.strip("\"'")))
@@ -277,7 +278,7 @@ def _not_probabilities(span: str, named: str, loss: LossFacts, ended: str | None
     if ended is not None:
         proper = "sigmoid" if binary else "softmax"
         return message, {
-            "torch": f"remove the {ended} at the end of the model: {torch}",
+            "torch": f"remove the {ended} at the end of the model, and use {torch}",
             "keras": f'set activation="{proper}" instead of "{ended}" in the last layer',
         }
     keras: Fix = ("pass from_logits=True to the loss", "give the last layer a softmax activation")

@@ -228,7 +228,7 @@ def _of_half(symptom: CheckpointKeysDiffer) -> tuple[str, Fix]:
     return (
         f"{model} has keys that the checkpoint lacks, such as {listed(symptom.missing, most=MAX_KEYS_NAMED)}; "
         "the error message was shortened and does not show the checkpoint's own keys. If the names differ only in "
-        "a leading part such as 'module.', then either this model or the saved one is wrapped, for example in "
+        "a prefix such as 'module.', then either this model or the saved one is wrapped, for example in "
         "DataParallel.",
         (
             "print(list(state)[:3], list(model.state_dict())[:3]) to see how the names differ",
@@ -257,10 +257,13 @@ def _of_container(symptom: CheckpointKeysDiffer) -> tuple[str, Fix]:
         f"The checkpoint is not a state dict but contains one: its keys are {listed(symptom.unexpected, most=6)}."
     )
     inner = next((name for name in HOLD_WEIGHTS if name in symptom.unexpected), None)
-    show = "print({key: type(value) for key, value in checkpoint.items()}), and load the dict that has the weights"
+    show = (
+        "run print({key: type(value) for key, value in checkpoint.items()}), and load the dict that holds the "
+        "weights"
+    )
     if inner is None:
         return seen, show
-    return seen, (f"model.load_state_dict(checkpoint[{inner!r}])", f"if keys still differ: {show}")
+    return seen, (f"model.load_state_dict(checkpoint[{inner!r}])", f"if keys still differ, {show}")
 
 
 def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False, strict: bool = True) -> tuple[str, Fix]:
@@ -321,8 +324,8 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False, strict: bool
             f"{sentence[:1].upper()}{sentence[1:]}. The checkpoint has several layers in a row where the model "
             f"has one, {layer}: it was saved from a different class of the same name.",
             (
-                "build the model with the code of the repository that published the checkpoint, and with the "
-                "library release that the repository names or bundles (such as its own copy of timm)",
+                "build the model with the code that was published with the checkpoint, and with the library "
+                "versions that this code requires or bundles (for example, its own copy of timm)",
             ),
         )
     if renumbered(symptom):
@@ -338,8 +341,8 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False, strict: bool
         )
     build = "build the model with the arguments used to train the checkpoint"
     in_part_only = (
-        "model.load_state_dict(state, strict=False), if only a new head is missing; print what load_state_dict "
-        "returns"
+        "model.load_state_dict(state, strict=False), if the checkpoint lacks only a new head; print what "
+        "load_state_dict returns"
     )
     return (
         f"{sentence[:1].upper()}{sentence[1:]}. The checkpoint comes from a different architecture, or from "

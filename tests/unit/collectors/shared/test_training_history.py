@@ -58,9 +58,9 @@ class TestReasons:
     @pytest.mark.parametrize(
         ("rule", "reason"),
         [
-            ("non-finite-loss", "needs the losses of the steps"),
+            ("non-finite-loss", "needs the loss at each step"),
             ("non-finite-gradients", "needs the gradients of the steps"),
-            ("overfitting", "needs the losses of evaluations and the losses of the steps"),
+            ("overfitting", "needs the losses of evaluations and the loss at each step"),
             ("growing-memory", "needs readings of the memory"),
             ("learning-rate-too-high", "needs steps with the weights compared before and after"),
         ],
@@ -77,4 +77,4 @@ class TestReasons:
         class TokenizerFacts:
             pass
 
-        assert needs(LossHistory, TokenizerFacts) == "needs the losses of the steps and tokenizer facts"
+        assert needs(LossHistory, TokenizerFacts) == "needs the loss at each step and tokenizer facts"

@@ -49,6 +49,7 @@ class TestFromStall:
 
 
 def test_takes_what_the_table_says():
-    known = KnownFailure("mismatched-collective", "The ranks called different collectives.", ("fix",), "said")
+    fix = "call the same collectives in the same order on every rank"
+    known = KnownFailure("mismatched-collective", "The ranks called different collectives.", (fix,), "said")
     crash = CrashFacts("RuntimeError", "", (), live=False)
     assert MismatchedCollective().from_message(crash, known).severity == "error"

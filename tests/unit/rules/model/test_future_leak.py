@@ -30,8 +30,9 @@ def test_silent_on_a_causal_model(change):
 
 
 def test_not_applicable_where_the_model_may_read_ahead():
+    why_not = {"future": "the model may read the whole text, because LSTM summarises it"}
     with pytest.raises(NotApplicable):
-        RULE.from_answers(DependenceFacts(why_not={"future": "LSTM summarises the whole text"}))
+        RULE.from_answers(DependenceFacts(why_not=why_not))
     with pytest.raises(NotApplicable):
         RULE.from_answers(DependenceFacts())
 

@@ -54,7 +54,7 @@ class TestDiverged:
         assert diverged(history([1.0, 0.9, 1.1, 0.8, 1.2, 0.9, np.nan]), None) is None
 
     def test_not_known_of_ten_steps(self):
-        with pytest.raises(NotApplicable, match="needs 40 losses"):
+        with pytest.raises(NotApplicable, match="needs the losses of 40 steps"):
             diverged(history(np.geomspace(1, 1e9, 10)), None)
 
     def test_not_of_a_loss_below_zero(self):
@@ -98,7 +98,7 @@ class TestStuck:
         [
             ({"plain": False}, "needs a classifier whose loss is known to be unweighted cross entropy"),
             ({"fewest": 500}, "needs 500 steps"),
-            ({"rates": np.linspace(0, 0.1, 400)}, "needs a run whose learning rate has stopped rising"),
+            ({"rates": np.linspace(0, 0.1, 400)}, "needs a run that is past its learning-rate warmup"),
             ({"labels": (32, 0)}, "needs the labels of 100 examples, not all of one class"),
             ({"labels": [[32, 0], [0, 32]] * 10}, "needs batches of mixed classes"),
         ],
@@ -147,5 +147,5 @@ class TestWorstCourse:
         assert (name, curve.since) == ("stuck", 140)
 
     def test_not_known_if_nothing_could_be_judged(self):
-        with pytest.raises(NotApplicable, match="needs the losses of the steps"):
+        with pytest.raises(NotApplicable, match="needs the loss at each step"):
             worst_curve(history(steps=400, prints=np.zeros(400, np.uint64)), None, 200)

@@ -13,8 +13,8 @@ class TestFromMessage:
     def test_says_what_the_table_says_and_where(self):
         known = KnownFailure(
             "mismatched-call",
-            "linear needs a tensor as input and got tuple.",
-            ("output, state = lstm(x)", "or else"),
+            "linear() needs a tensor as its input, but got a tuple.",
+            ("output, state = lstm(x)", "output = lstm(x)[0]"),
             "said",
         )
         finding = MismatchedCall().from_message(CRASH, known)
@@ -24,4 +24,4 @@ class TestFromMessage:
 
     def test_is_not_applicable_to_a_message_about_something_else(self):
         with pytest.raises(NotApplicable):
-            MismatchedCall().from_message(CRASH, KnownFailure("another-rule", "", ("",), ""))
+            MismatchedCall().from_message(CRASH, KnownFailure("shape-mismatch", "", ("",), ""))
