@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, get_args
 
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.engine.finding import Finding
-from diagnostics.errors import message_of
+from diagnostics.errors import message_of, typed_message
 from diagnostics.report.contents import StageResult, Status
 from diagnostics.report.report import Report
 
@@ -93,7 +93,7 @@ class Walk:
     def overfit_now(self) -> Report:
         """Return the report with the overfit that the pipeline has put off."""
         with own_run(), self.pipeline.untouched():
-            self._run(OVERFIT)
+            self._run(OVERFIT, after_training=True)
         return self._report()
 
     def without_overfit(self, why: str) -> Report:
@@ -101,9 +101,10 @@ class Walk:
         self._results[OVERFIT] = StageResult(OVERFIT, "not judged", why)
         return self._report()
 
-    def _run(self, name: str, to_the_end: bool = False) -> None:
+    def _run(self, name: str, to_the_end: bool = False, after_training: bool = False) -> None:
         with _shown(name):
-            result, found, self._crash = _run_stage(name, self.stages[name], self.evaluator, to_the_end)
+            stage = self.stages[name]
+            result, found, self._crash = _run_stage(name, stage, self.evaluator, to_the_end, after_training)
         self._results[name] = result
         self._findings += found
 
@@ -167,11 +168,16 @@ class _SeenBatch:
 
 
 def _run_stage(
-    name: str, stage: Callable[[], Iterator[Fact]], evaluator: Evaluator, to_the_end: bool = False
+    name: str,
+    stage: Callable[[], Iterator[Fact]],
+    evaluator: Evaluator,
+    to_the_end: bool = False,
+    after_training: bool = False,
 ) -> tuple[StageResult, list[Finding], CrashFacts | None]:
     """Run one stage to its end or to the first error; return its outcome, the findings, and a crash if any.
 
-    With `to_the_end` it continues after an error: another rule may find more about the same bug.
+    With `to_the_end` it continues after an error: another rule may find more about the same bug. An exception
+    `after_training` is no finding: the training has run the same code without it.
     """
     from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
     from diagnostics.report.stage_summary import line
@@ -198,6 +204,9 @@ def _run_stage(
         if (fault := fault_of_ours(cause)) is not None:
             evaluator.faults.append(fault)
             return StageResult(name, "not judged", OURS), [*findings, *evaluator.close_phase()], None
+        if after_training:
+            why = f"a copy of the model could not be trained: {typed_message(cause)}"
+            return StageResult(name, "not judged", why), [*findings, *evaluator.close_phase()], None
         crash, *symptoms = facts_of_exception(cause)
         findings += evaluator.add(crash, *symptoms)
         status, why = "failed", f"{crash.exception}: {crash.first_line}"

@@ -30,7 +30,7 @@ STYLES: dict[State, str] = {"trained": "bold blue", "ignored": "", "padding": "d
 COLOURS: dict[State, str] = {
     "trained": "background:#0072b2;color:#ffffff",
     "ignored": "background:rgba(128,128,128,.22)",
-    "padding": "opacity:.55;border:1px dotted",
+    "padding": "opacity:.7;border:1px dotted",
     "read": "background:rgba(128,128,128,.22)",
 }
 SHIFTED = (

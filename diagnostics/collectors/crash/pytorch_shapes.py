@@ -349,7 +349,8 @@ def _element_wise(crash: Crash, found: Found) -> OperandsMisfit | None:
     told = _EXPANDED.search(crash.facts.message)
     if found.kind == "expanded" and told is not None:
         return OperandsMisfit("expansion", one, other, axis, (sizes(told["target"]), sizes(told["tensor"])))
-    return OperandsMisfit("element-wise", one, other, axis, (), tensors)
+    steps = any("torch/optim/" in frame.file.replace("\\", "/") for frame in crash.facts.frames[-1:])
+    return OperandsMisfit("optimizer step" if steps else "element-wise", one, other, axis, (), tensors)
 
 
 @Family("torch-concatenation").reader

@@ -81,11 +81,24 @@ def warms_up(optimizer: Any) -> bool:
     return rates[0] < 0.9 * max(rates)
 
 
+def settings_of(optimizer: Any) -> dict[str, Any]:
+    """Return the settings of an optimizer without its learning rate.
+
+    Its `get_config` would also ask a schedule, and the schedules that users write often have no `get_config`.
+    """
+    inner = _inner(optimizer)
+    without_schedule = object.__new__(type(inner))
+    vars(without_schedule).update(vars(inner), _learning_rate=0.0)
+    settings: dict[str, Any] = without_schedule.get_config()
+    del settings["learning_rate"]
+    return settings
+
+
 def optimizer_like(optimizer: Any) -> keras.optimizers.Optimizer:
     """Build a fresh optimizer with the same settings and a plain learning rate."""
     inner = _inner(optimizer)
     settings = {
-        **inner.get_config(),
+        **settings_of(inner),
         "learning_rate": full_rate(inner),
         "gradient_accumulation_steps": None,
     }

@@ -69,7 +69,7 @@ class OperandsMisfit:
     """An operation on several tensors was given sizes that do not go together.
 
     Attributes:
-        operation: what it does with them.
+        operation: what it does with them; an optimizer step, with its state and a gradient.
         one: a size of the first.
         other: the size of the second that should go with it.
         axis: the axis of the result along which they stand; of a concatenation, the axis along which it joins.
@@ -78,7 +78,7 @@ class OperandsMisfit:
         library: ``torch``, ``keras`` or ``numpy``.
     """
 
-    operation: Literal["element-wise", "expansion", "matrix product", "concatenation"]
+    operation: Literal["element-wise", "expansion", "matrix product", "concatenation", "optimizer step"]
     one: int
     other: int
     axis: int | None = None

@@ -325,6 +325,11 @@ def _clash(symptom: OperandsMisfit) -> str:
             f"Tensors cannot be concatenated{along}: their sizes along every other axis must be equal, but "
             f"one axis has sizes {one} and {other}.{of}"
         )
+    if symptom.operation == "optimizer step":
+        return (
+            f"The optimizer's state for a parameter has size {one}{along}, but the parameter's gradient has size "
+            f"{other}."
+        )
     return (
         f"An element-wise operation got sizes {one} and {other}{along}; they must be equal, or one of them must "
         f"be 1.{of}"

@@ -225,6 +225,15 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
         return _concatenation(symptom, shapes)
     if symptom.operation == "expansion":
         return "", _expansion(symptom, *shapes)
+    if symptom.operation == "optimizer step":
+        return (
+            "Either the parameter was resized after the optimizer had stepped, or the state comes from a "
+            "checkpoint of a model of another size.",
+            (
+                "create the optimizer after the model's last change, such as model.resize_token_embeddings(...)",
+                "do not load an optimizer's state that was saved with a model of another size",
+            ),
+        )
     if len(shapes) != 2:
         return "", "print the shapes just before this line, and make them match"
     (one, a), (other, b) = zip(names, shapes, strict=True)

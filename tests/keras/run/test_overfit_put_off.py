@@ -58,6 +58,33 @@ def test_fit_that_learns_nothing_is_followed_by_an_overfit_from_its_first_weight
     assert [finding.rule for finding in report.findings] == ["learning-rate-too-low"]
 
 
+class Ramp(keras.optimizers.schedules.LearningRateSchedule):
+    """As in many tutorials: it has no `get_config`."""
+
+    def __call__(self, step):
+        return 1e-9 * (tf.cast(step, tf.float32) + 1.0)
+
+
+class Scaled(keras.optimizers.SGD):
+    """Cannot be built from its settings."""
+
+    def __init__(self, width):
+        super().__init__(1e-6 / width)
+
+
+def test_schedule_without_settings_does_not_keep_the_overfit_from_running():
+    _, late, report = fitted(classifier(keras.optimizers.Adam(Ramp())), ROWS, CLASSES, epochs=10)
+    assert late[0] == "passed"
+    assert report.findings == ()
+
+
+def test_optimizer_that_cannot_be_built_again_is_no_finding():
+    _, late, report = fitted(classifier(Scaled(32)), ROWS, CLASSES, epochs=10)
+    assert late[0] == "not judged"
+    assert "TypeError" in late[1]
+    assert report.findings == ()
+
+
 def test_what_was_found_during_the_fit_is_kept():
     """Evaluation data at another scale is found when `fit` ends."""
     held_out = (ROWS * 255, CLASSES)

@@ -33,6 +33,21 @@ def crashing(head, *shape):
     return lambda: model(R(*shape))
 
 
+class TestOptimizer:
+    @pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.SGD, torch.optim.RMSprop])
+    def test_a_step_after_a_parameter_was_resized(self, kind):
+        table = nn.Embedding(37, 8)
+        optimizer = kind(table.parameters(), 0.01, **({"momentum": 0.9} if kind is torch.optim.SGD else {}))
+        table(torch.tensor([1])).sum().backward()
+        optimizer.step()
+        table.weight.data = torch.cat([table.weight.data, R(24, 8)])
+        table.weight.grad = None
+        table(torch.tensor([40])).sum().backward()
+        for read in (live, text):
+            _, symptom = read(optimizer.step)
+            assert symptom == OperandsMisfit("optimizer step", 37, 61, 0)
+
+
 class TestLinear:
     @pytest.mark.parametrize("shape", [(32, 512), (4, 7, 512), (512,)], ids=["table", "words", "one"])
     def test_the_frames_hold_the_layer_and_the_input(self, shape):

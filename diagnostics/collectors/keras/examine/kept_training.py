@@ -14,7 +14,7 @@ from diagnostics.collectors.keras.dependence.kept_batch import size_of
 from diagnostics.collectors.keras.harmless import of_optimizer
 from diagnostics.collectors.keras.losses import contract_as_set
 from diagnostics.collectors.keras.model import has_own_loss, has_own_train_step, has_weights
-from diagnostics.collectors.keras.optimizer import full_rate, inner_optimizer
+from diagnostics.collectors.keras.optimizer import full_rate, inner_optimizer, settings_of
 from diagnostics.collectors.keras.values import array_of, number_of
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed
 from diagnostics.facts.array import Array
@@ -116,8 +116,8 @@ def keep_training(model: keras.Model) -> KeptTraining | str:
     if optimizer is None or of_optimizer(optimizer).objection is not None:
         return NO_OPTIMIZER
     try:
-        rate, settings = full_rate(optimizer), optimizer.get_config()
-    except (CannotJudge, NotImplementedError):
+        rate, settings = full_rate(optimizer), settings_of(optimizer)
+    except CannotJudge:
         return NO_OPTIMIZER
     kept = KeptTraining(type(optimizer), settings, rate, _held=weakref.ref(optimizer), _model=weakref.ref(model))
     kept.begin()

@@ -16,7 +16,7 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.keras import internals
 from diagnostics.collectors.keras.model import has_own_train_step, has_parts_weights
-from diagnostics.collectors.keras.optimizer import inner_optimizer
+from diagnostics.collectors.keras.optimizer import inner_optimizer, settings_of
 from diagnostics.collectors.keras.step_values import StepValues
 from diagnostics.collectors.keras.values import number_of
 from diagnostics.collectors.shared.fingerprint import (
@@ -363,11 +363,17 @@ def _settings(optimizer: Any) -> dict[str, Any]:
         return {}
     settings: dict[str, Any] = {"optimizer": type(optimizer).__name__}
     if type(optimizer).__module__.startswith("keras."):  # the method of another may do anything
-        config = optimizer.get_config()
-        if isinstance(rate := config.get("learning_rate"), dict):
-            config["learning_rate"] = f"{rate['class_name']}({rate['config']})"
+        config = settings_of(optimizer) | {"learning_rate": _rate_setting(optimizer._learning_rate)}
         settings |= plain_settings({name: value for name, value in config.items() if name != "name"})
     return settings
+
+
+def _rate_setting(rate: Any) -> float | str:
+    """Return a learning rate as it was set; a schedule by its class, and with its settings if Keras has it."""
+    if isinstance(rate, keras.Variable):
+        return number_of(rate)
+    name = type(rate).__name__
+    return f"{name}({rate.get_config()})" if type(rate).__module__.startswith("keras.") else name
 
 
 def _attributes(whose: str, of: Any) -> dict[str, Any]:

@@ -129,6 +129,10 @@ class TestFromOperands:
         vector = OperandsMisfit("matrix product", 4096, 1024, None, ((32, 4096), (1024,)))
         assert "Linear" not in RULE.from_operands(CRASH, vector).message
 
+    def test_names_the_optimizer_whose_state_has_another_size(self):
+        finding = RULE.from_operands(CRASH, OperandsMisfit("optimizer step", 37, 61, 0))
+        assert finding.evidence["sizes"] == [37, 61]
+
     def test_of_a_concatenation_one_short(self):
         assert RULE.from_operands(CRASH, OperandsMisfit("concatenation", 56, 57, 1)).severity == "error"
 
