@@ -96,7 +96,8 @@ class UnchangedParameters(Rule):
         # Keras does not expose gradients; in other libraries, an unknown gradient means that there was none.
         shown = gradients is not None or model is None or model.library != "keras"
         got_gradient = gradients is not None and bool((gradients.norms > 0).any()) if shown else None
-        why, fix = _why(optimizer, zero_rate, got_gradient)
+        cut = order is not None and not order.cleared and order.steps > 0 and not order.without_backward
+        why, fix = _why(optimizer, zero_rate, got_gradient, cut)
         if got_gradient is False and not zero_rate and _is_zero(gradients, order):
             flat = losses is not None and not losses.values.any()
             why, fix = ZERO.format(also=" The loss is 0 at every step." if flat else ""), OF_ZERO
@@ -187,7 +188,7 @@ def _first_broken(gradients: GradientHistory | None, losses: LossHistory | None)
 
 
 def _why(
-    optimizer: OptimizerFacts | None, zero_rate: bool, got_gradient: bool | None
+    optimizer: OptimizerFacts | None, zero_rate: bool, got_gradient: bool | None, cut: bool
 ) -> tuple[str, Fix | Mapping[str, Fix]]:
     if optimizer is not None and not optimizer.held:
         return (
@@ -219,6 +220,16 @@ def _why(
                 "look for a part of the model that is disconnected from the loss",
                 "keep the weights in float32, if the updates are too small for their dtype",
                 "look for code that restores the weights",
+            ),
+        )
+    if not got_gradient and cut:
+        return (
+            "No parameter in the optimizer had a gradient at any of these steps, although `backward()` ran before "
+            "each: the loss does not depend on these parameters.",
+            (
+                "compute the loss from the model's output with torch operations only; torch.tensor(...), .numpy(), "
+                ".item(), .detach(), .data and no_grad cut it off, and requires_grad=True does not reconnect it",
+                "check that the optimizer holds the parameters of the model that computes the loss",
             ),
         )
     if not got_gradient:

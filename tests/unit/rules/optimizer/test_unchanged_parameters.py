@@ -63,6 +63,14 @@ class TestFires:
         facts = dataclasses.replace(STILL, gradients=None)
         assert judge(UnchangedParameters().from_history, facts).severity == "error"
 
+    def test_on_a_loss_that_is_cut_off_from_the_parameters(self):
+        facts = dataclasses.replace(STILL, gradients=None)
+        order = StepOrderFacts(60, 0, 0, 60, 60, moved=False)
+        cut = judge(UnchangedParameters().from_history, facts, order)
+        uncalled = judge(UnchangedParameters().from_history, facts, dataclasses.replace(order, without_backward=60))
+        assert "does not depend on these parameters" in cut.message
+        assert "does not depend" not in uncalled.message
+
     def test_on_gradients_of_exactly_zero(self):
         zero = history(np.zeros((4, 2)), norm=0.0, losses=np.full(60, 1.4))
         there = dataclasses.replace(zero.gradients, reached=np.array([True, True]))
