@@ -12,8 +12,8 @@ class LossOscillation(Rule):
     """The loss of a repeated batch oscillates and does not fall.
 
     ## What it does
-    In a watched run, follows the loss of a batch that occurs repeatedly, and reports a loss that goes up and down
-    each time without falling.
+    In a watched run, follows the loss of a batch that occurs repeatedly, and reports a loss that alternately rises
+    and falls, without decreasing overall.
 
     ## Why it is bad
     Each update jumps over the minimum and lands on the other side, as high as before. In some direction the
@@ -40,9 +40,9 @@ class LossOscillation(Rule):
     `learning-rate-too-high` reports the run instead.
 
     ## Known problems
-    Training must repeat the same batch, as in full-batch training or with a loader that does not shuffle. If the
+    The same batch must be repeated, as in full-batch training or with a loader that does not shuffle. If the
     batches vary, the loss may oscillate for that reason alone, so nothing is reported. A loop that alternates
-    between two different losses on the same batch is reported.
+    between two different losses on the same batch is reported by mistake.
 
     ## Sources
     Goh, "Why Momentum Really Works", Distill (2017), on steps and curvature.
