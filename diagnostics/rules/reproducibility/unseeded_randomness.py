@@ -15,12 +15,13 @@ class UnseededRandomness(Rule):
 
     ## What it does
     Only on request, with `examine(..., check_reproducible=True)`: runs one step twice, each time on a new copy of
-    the model with the same rows and seeds, and compares batch, layers, loss and gradients bit for bit.
+    the model with the same rows and seeds, and compares the batches, layer outputs, losses and gradients bit by
+    bit.
 
     ## Why it is bad
     A run that cannot be reproduced is hard to debug: the effect of a change cannot be distinguished from chance.
-    Setting the seeds at the top of a script is meant to prevent that, but affects only the generators that are
-    seeded there.
+    Seeds at the top of a script are meant to prevent this, but they affect only the generators that are seeded
+    there.
 
     ## Example
     ```python
