@@ -49,8 +49,8 @@ class ExamplesMixed(Rule):
 
     ## What it does
     Runs a copy of the model in evaluation mode on a few examples of one batch, replaces all but one of them, and
-    compares the predictions for that example. If that prediction changes, the rule looks for an operation along
-    the batch axis: a softmax over that axis, a `view` that moves values from one example to another, an LSTM or an
+    checks whether the prediction for that example changes. If it does, the rule looks for an operation along the
+    batch axis: a softmax over that axis, a `view` that moves values from one example to another, an LSTM or an
     attention layer that treats the batch as time. Then it runs the same examples in reverse order. If only the
     position of an example in the batch affects its prediction, the model numbers positions along the batch axis.
 

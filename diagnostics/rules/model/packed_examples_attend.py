@@ -17,11 +17,11 @@ class PackedExamplesAttend(Rule):
     """Documents that are packed into one row attend to each other.
 
     ## What it does
-    Finds rows of a language model that hold several documents: their positions restart, an input numbers the
-    documents, or the labels at the beginning of each are ignored, like those of a prompt. On a copy of the model
-    in evaluation mode, replaces the words of the first document and compares the predictions for the second. Also
-    measures the loss on the second document in three places: in its own row, after a different first document, and
-    alone in a row.
+    Finds rows in a language model's batches that hold several documents: their positions restart, an input numbers
+    the documents, or the labels at the beginning of each are ignored, like those of a prompt. On a copy of the
+    model in evaluation mode, replaces the words of the first document and compares the predictions for the second.
+    Also measures the loss on the second document in three places: in its own row, after a different first
+    document, and alone in a row.
 
     ## Why it is bad
     If packed documents are related, such as two wordings of one question, the model learns to copy from the

@@ -52,7 +52,7 @@ class SymmetricInitialization(Rule):
     are no longer equal after the first steps. Zeros that are added to the output of a frozen weight with the same
     number of units, as in an adapter, are not reported even if they do not change: the frozen weight breaks the
     symmetry. A weight without a gradient is reported by `unreached-parameters`. A layer with one unit is never
-    symmetric. A zero-initialised last layer whose outputs all have the same target throughout the batch would be
+    symmetric. A zero-initialised last layer whose outputs all have the same target throughout the batch is
     reported by mistake.
 
     ## Sources

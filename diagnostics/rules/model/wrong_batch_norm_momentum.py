@@ -66,7 +66,7 @@ class WrongBatchNormMomentum(Rule):
     they lag, the finding is a warning, provided that the run is complete and has at least 100 steps, but fewer
     than five times as many as the statistics average over. With the statistics of the rows themselves, accuracy
     must exceed the share of the most frequent class by two standard errors; with the running statistics, at most
-    half of that gain may remain. In a shorter run, the statistics lag anyway.
+    half of that gain may remain. In a run of fewer than 100 steps, the statistics lag anyway.
 
     ## Known problems
     Overfitting causes a similar gap. For models that are not classifiers, the finding is a note, and lagging

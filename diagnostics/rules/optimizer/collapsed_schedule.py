@@ -97,7 +97,7 @@ class CollapsedSchedule(Rule):
     ## Thresholds
     The run must have at least 50 steps, and the rate must fall below 0.1% of its highest value. It must get there
 
-    - in the first third of the run, if the rate falls at every step, or if it stays constant between drops, for at
+    - in the first third of the run, if the rate falls at every step, or if it stays constant between drops for at
       least three intervals of equal length (step decay), such as epochs;
     - in the first 60% of the run, if such an interval is shorter than 75% of an epoch, which means that the
       schedule counts batches, not epochs (this needs the number of training rows); or

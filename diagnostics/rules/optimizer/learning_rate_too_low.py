@@ -59,8 +59,8 @@ class LearningRateTooLow(Rule):
 
     - A run of at least 100 steps that ended no better than a constant prediction, if three things hold: all its
       steps together could have moved the weights by less than 10% of their norm; a copy of the model passes the
-      trial at 10 times the rate or more; and a linear or radial fit shows that there is something to learn, or the
-      run ended with a loss 10% above that of the constant prediction.
+      trial at a rate at least 10 times as high; and a linear or radial fit shows that there is something to learn,
+      or the run ended with a loss 10% above that of the constant prediction.
     - A run of at least 50 steps that ended during its warm-up: the rate never fell, rose by 5% or more in the last
       third, and reached at most half of the schedule's full rate. The finding is a warning if the run ended no
       better than a constant prediction (within 3%), and if all steps together, even if each had been as large as

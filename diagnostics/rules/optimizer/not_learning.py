@@ -119,8 +119,8 @@ class NotLearning(Rule):
     The run must have at least 100 steps, its learning rate must have stopped rising, the script must have ended by
     itself, and the run must not alternate between training this model and another one. Two losses must be at least
     97% of the constant prediction's: the loss over the last third of the run, and the loss at the sampled steps in
-    its second half. The first may also be lower by up to two standard errors of the constant prediction's loss
-    over the sampled batches.
+    its second half. The first may be below that limit by up to two standard errors of the constant prediction's
+    loss over the sampled batches.
 
     The finding is a warning if the model could have learned something. Any of these shows that it could:
 

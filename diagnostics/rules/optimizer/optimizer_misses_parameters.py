@@ -53,8 +53,8 @@ class OptimizerMissesParameters(MessageRule):
     The finding is an error if the optimizer holds none of the model's trainable parameters. It is a warning if the
     parameters it lacks make up at least 1% of the trainable weights (our choice: a forgotten layer, not a
     forgotten scale), or if the optimizer also holds tensors that the model does not have, as happens after a layer
-    is replaced. Otherwise it is a note. Frozen new weights are a warning if they are in the last layer that
-    runs, and otherwise a note, because a trained layer can adapt to the random layer before it.
+    is replaced. Otherwise it is a note. For frozen new weights, the finding is a warning if they are in the last
+    layer that runs, and otherwise a note, because a trained layer can adapt to the random layer before it.
 
     ## Known problems
     If several optimizers train one model, each of them is reported as missing the parameters that the others hold.

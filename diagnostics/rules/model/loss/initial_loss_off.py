@@ -63,10 +63,10 @@ class InitialLossOff(Rule):
     Keras' Glorot initialisation turns wide, unit-scale features into logits with a spread of up to 1.4. In a
     simulation with normal logits of that spread and batches of 32, up to 2 in 100 healthy models started above the
     threshold. Losses that have class weights, or that sum over the examples instead of averaging, are not checked,
-    because their chance level is not ln C. Neither are scores scaled up by a single factor, as in margin or
-    contrastive losses on cosines: their initial loss is large by design. A model whose last layer is frozen is not
-    checked either: it was pretrained, and with new adapters on new data, its first predictions may be confidently
-    wrong. The same is true of a pretrained language model on text unlike its training text.
+    because their chance level is not ln C. Nor are losses of scores that a single factor scales up, as in margin
+    or contrastive losses on cosines: their initial value is large by design. A model whose last layer is frozen is
+    not checked either: it was pretrained, and with new adapters on new data, its first predictions may be
+    confidently wrong. The same is true of a pretrained language model on text unlike its training text.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "verify loss @ init".

@@ -61,8 +61,8 @@ class InvertedLoss(Rule):
 
     ## Known problems
     Keras is covered only on TensorFlow, with one output, after `fit` or `train_on_batch` under `diagnose run`;
-    PyTorch only for models that return a single tensor. A loss that is meant to keep the predictions away from the
-    targets, such as masks of areas to avoid, is reported by mistake.
+    PyTorch is covered only for models that return a single tensor. A loss that is meant to keep the predictions
+    away from the targets, such as masks of areas to avoid, is reported by mistake.
 
     ## Sources
     Public reports of Dice and IoU coefficients that were minimised, and of losses with an extra minus sign.

@@ -89,8 +89,8 @@ class TargetsOutOfReach(Rule):
 
     ## Known problems
     Only one batch is checked, and only if the last activation is known; in PyTorch it is read from the graph of
-    the output. A loss that ignores some targets, such as -1, is checked only if its value shows that it did not
-    ignore them.
+    the output. A loss that ignores some targets, such as those equal to -1, is checked only if its value shows
+    that it did not ignore them.
 
     ## Sources
     The documentation for `torch.nn.BCEWithLogitsLoss` ("targets t[i] should be numbers between 0 and 1") and

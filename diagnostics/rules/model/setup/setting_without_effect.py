@@ -15,9 +15,9 @@ class SettingWithoutEffect(Rule):
     """The script sets an attribute that nothing reads, so the setting has no effect.
 
     ## What it does
-    Looks for attributes that look like settings but are not: `requires_grad` of a module, `require_grad` of a
-    parameter, `lr` of an optimizer, `transform` of a `Subset`, `shuffle` of a `DataLoader`. Modules and parameters
-    are checked just before an optimizer step, optimizers in all sampled steps.
+    Looks for attributes that resemble settings but have no effect: `requires_grad` of a module, `require_grad` of
+    a parameter, `lr` of an optimizer, `transform` of a `Subset`, `shuffle` of a `DataLoader`. Modules and
+    parameters are checked just before an optimizer step, and optimizers in all sampled steps.
 
     `diagnose run` also reads the script. It looks for code that sets the same attribute through both parts of a
     split, to different values: the parts share one dataset, so the second value overwrites the first. It also
