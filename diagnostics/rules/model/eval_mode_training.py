@@ -31,8 +31,8 @@ class EvalModeTraining(MessageRule):
 
     ## Why it is bad
     In evaluation mode dropout is off, so the model overfits sooner, and batch norm uses its running statistics
-    without updating them. In a new model these are a mean of 0 and a variance of 1, whatever the data. No error is
-    raised.
+    without updating them. In a new model, the running mean is 0 and the running variance 1, whatever the data. No
+    error is raised.
 
     ## Example
     ```python
@@ -51,18 +51,18 @@ class EvalModeTraining(MessageRule):
     ```
 
     ## Thresholds
-    None: it is enough if the model as a whole is in evaluation mode and has one layer that depends on the mode. A
-    watched run is reported if none of these layers was in training mode in at least the last 8 sampled steps. It
-    is also reported if all steps in evaluation mode used batches of one dataset, all other steps used batches of
-    another, and the two alternated at least twice, which means that the validation code trains the model. Frozen
-    layers and dropout with p = 0 do not count.
+    None: one layer that depends on the mode is enough, provided that the model as a whole is in evaluation mode. A
+    watched run is reported if it ends with at least 8 sampled steps in which none of the mode-dependent layers was
+    in training mode. It is also reported if all steps in evaluation mode used batches of one dataset, all other
+    steps used batches of another, and the two alternated at least twice, which means that the validation code
+    trains the model. Frozen layers and dropout with p = 0 do not count.
 
     ## Known problems
     Before training this is only a note, because the training loop usually calls `model.train()` itself, and
     `examine` does not see the loop. If the loop is known to set the mode, as Hugging Face's Trainer and Keras do,
     the rule does not apply. A backbone that is kept in evaluation mode on purpose, inside a model in training
     mode, is not reported. Fine-tuning a whole model in evaluation mode, to keep the pretrained statistics of batch
-    norm, is a legitimate choice; a watched run that does so is reported.
+    norm, is a legitimate choice, but a watched run that does so is reported.
 
     ## Sources
     PyTorch's documentation for `torch.nn.Module.eval`; Hugging Face's documentation for

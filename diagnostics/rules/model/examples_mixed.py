@@ -49,10 +49,10 @@ class ExamplesMixed(Rule):
 
     ## What it does
     Runs a copy of the model in evaluation mode on a few examples of one batch, replaces all but one of them, and
-    compares the predictions for that one. If it changes, the rule looks for the operation that works along the
-    batch axis: a softmax over it, a `view` that moves values from one example to another, an LSTM or an attention
-    layer that treats the batch as time. Then it runs the same examples in reverse order. If predictions depend
-    only on the position in the batch, the model numbers positions along the batch axis.
+    checks whether the prediction for that example changes. If it does, the rule looks for an operation along the
+    batch axis: a softmax over that axis, a `view` that moves values from one example to another, an LSTM or an
+    attention layer that treats the batch as time. Then it runs the same examples in reverse order. If only the
+    position of an example in the batch affects its prediction, the model numbers positions along the batch axis.
 
     ## Why it is bad
     In a shuffled batch, an example has nothing to do with its neighbours. A softmax over the batch makes the
@@ -71,15 +71,15 @@ class ExamplesMixed(Rule):
     ```
 
     ## Thresholds
-    The prediction must change by more than 1/10000 of the size of the predictions, a hundred times the rounding
-    error of float32. The finding is an error if runs with two batch sizes prove which operation it is and that
-    operation cannot be intentional. It is a warning for attention, and for a softmax inside the model, if the rows
-    are known to be shuffled; otherwise it is a note.
+    The prediction must change by more than 1/10000 of the root mean square of the predictions, about a hundred
+    times as much as rounding errors in float32 do. The finding is an error if runs with two batch sizes identify
+    the operation and it cannot be intentional. It is a warning for attention, and for a softmax inside the model,
+    if the rows are known to be shuffled; otherwise it is a note.
 
     ## Known problems
-    Models that compare examples on purpose (attention between rows, minibatch statistics in a discriminator,
-    experts with limited capacity) also change their predictions, which is why they are reported as a note. Models
-    whose rows are nodes of a graph, or whose first axis may count positions, are not checked.
+    The predictions of models that compare examples on purpose (attention between rows, minibatch statistics in a
+    discriminator, experts with limited capacity) change as well, which is why the finding is often only a note.
+    Models whose rows are nodes of a graph, or whose first axis may be a sequence of positions, are not checked.
 
     ## Sources
     The documentation for `torch.nn.LSTM` (`batch_first`) and `torch.nn.Softmax` (`dim`); Andrej Karpathy, "A

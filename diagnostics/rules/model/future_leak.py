@@ -31,8 +31,8 @@ class FutureLeak(Rule):
 
     ## What it does
     Finds the input whose next tokens are the targets of the loss. On a copy of the model in evaluation mode,
-    replaces one of its tokens and compares the prediction of that token, made at the position before it. Then it
-    replaces all tokens before that position: if this changes nothing, the mask is inverted.
+    replaces one of its tokens and compares the predictions of that token, which are made one position earlier.
+    Then it replaces all tokens before that position: if this changes nothing, the mask is inverted.
 
     ## Why it is bad
     A model that sees the next token learns to copy it: the loss falls far below what the language allows, and an
@@ -53,8 +53,8 @@ class FutureLeak(Rule):
     ```
 
     ## Thresholds
-    The prediction must change by more than 1/1000 of the spread of the predictions across positions; with a causal
-    model it changes by rounding errors at most. Four positions are tried, and the largest change counts.
+    The prediction must change by more than 1/1000 of the spread of the predictions across positions; in a causal
+    model, it changes by rounding errors at most. Four positions are tested, and the largest change counts.
 
     ## Known problems
     The rule applies only if cross entropy is the whole loss and the targets are the next tokens of exactly one
@@ -62,8 +62,8 @@ class FutureLeak(Rule):
     given state: it may be an autoencoder, which is allowed to read the whole text.
 
     ## Sources
-    Vaswani et al., "Attention Is All You Need" (2017), section 3.2.3, on masking later positions; public questions
-    from people whose loss fell to 0 and whose samples were noise.
+    Vaswani et al., "Attention Is All You Need" (2017), section 3.2.3, on masking later positions; forum questions
+    about models whose loss fell to 0 but whose samples were noise.
     """
 
     severity = "error"

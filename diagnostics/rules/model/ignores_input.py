@@ -31,7 +31,7 @@ class IgnoresInput(Rule):
 
     ## What it does
     Trains a copy of the model on one batch and compares its predictions for the examples of that batch before and
-    after the training. The examples and their labels differ, so the predictions should differ too, at least after
+    after training. The examples and their labels differ, so the predictions should differ too, at least after
     training. For an autoencoder, meaning any model whose target is its input, it compares the predictions of the
     trained model. A softmax over a single unit is found without training, because every prediction is 1.
 
@@ -60,17 +60,18 @@ class IgnoresInput(Rule):
     first, and a model whose units die in training predicts a constant only at the end, although both read their
     input.
 
-    After 200 steps, an autoencoder is reported if its predictions are close to the mean input and vary from
-    example to example less than 20% as much as the inputs do, and if the loss fell by less than 2% from the third
+    After 200 steps, an autoencoder is reported if its predictions are close to the mean input and vary less than
+    20% as much from example to example as the inputs do, and if the loss fell by less than 2% from the third
     quarter of the run to the last. The mean input must not be close to 0, as it may be for residuals. We chose
     these limits.
 
     ## Known problems
-    Batches where a constant prediction is correct, because all inputs or all labels are equal, are not checked.
-    Nothing is reported if the copy's loss ever fell below that of any constant prediction: then the copy did
-    distinguish the examples, and only a learning rate that was too high made the predictions equal again. A
-    baseline that ignores its input on purpose is reported. Predictions that differ by less than a millionth of
-    their size, such as large regression targets that are almost equal, are reported too; standardise such targets.
+    Batches for which a constant prediction is correct, because all inputs or all labels are equal, are not
+    checked. Nothing is reported if the copy's loss ever fell below that of any constant prediction: then the copy
+    did distinguish the examples, and the predictions became equal again only because the learning rate was too
+    high. A baseline that ignores its input on purpose is reported. Predictions that differ by less than a
+    millionth of their size, such as large regression targets that are almost equal, are reported too; standardise
+    such targets.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "input-independent baseline".

@@ -17,13 +17,13 @@ SHOWN = 4  # layers named in the message
 
 
 class MissingActivation(Rule):
-    """Layers follow each other with no activation function between them, so the model is linear.
+    """Layers follow one another with no activation function between them, so the model is linear.
 
     ## What it does
-    Runs a copy of the model at points along a line through two examples, between them and far beyond. The
-    predictions of a linear model change in proportion to the distance. A sigmoid or a softmax at the end is
-    inverted first. Then it halves the weights of each layer; a layer belongs to the linear stack if this halves
-    the differences between predictions.
+    Runs a copy of the model at points on the line through two examples, both between them and far beyond. The
+    predictions of a linear model change in proportion to the distance along the line. A sigmoid or a softmax at
+    the end is inverted first. Then the rule halves the weights of one layer at a time; a layer belongs to the
+    linear stack if this halves the differences between predictions.
 
     ## Why it is bad
     A linear function of a linear function is linear. Stacked layers without an activation can do no more than one
@@ -44,17 +44,17 @@ class MissingActivation(Rule):
     ```
 
     ## Thresholds
-    At five points along the line, the predictions may deviate from proportionality by less than 1/1000 of the
+    At five points along the line, the predictions must deviate from proportionality by less than 1/1000 of the
     distance between the predictions for the two examples. There must be at least two layers, none of them narrower
     than both the input and the output, because a bottleneck is a deliberate factorisation. The finding is a
     warning if a radial fit to some training rows proves that there is more to learn: the fit also predicts other
-    rows, and with a squared error, the run ends with at least twice the error of the fit. Otherwise it is a note.
-    We chose these numbers.
+    rows and, if the loss is a squared error, the final error of the run is at least twice that of the fit.
+    Otherwise it is a note. We chose these numbers.
 
     ## Known problems
     Networks that are intentionally deep and linear, as in studies of their training, are reported as a note. Only
-    models with a single numeric input are checked. A single missing activation among others is not found, since
-    that model is not linear.
+    models with a single numeric input are checked. A single missing activation is not found if the model has
+    others, since that model is not linear.
 
     ## Sources
     Goodfellow, Bengio and Courville, "Deep Learning" (2016), 6.1: learning XOR.

@@ -53,21 +53,21 @@ class MissingPositions(Rule):
     ```
 
     ## Thresholds
-    No prediction may change by more than 1/10000 of the spread of the predictions. In at least half of the rows of
-    the batch, some token must occur twice and the row must not be sorted: items in a basket and columns of a table
-    do not repeat. The final loss must be more than half that of a constant prediction; if it is lower, the words
-    alone were enough.
+    No prediction may change by more than 1/10000 of the spread of the predictions. At least half of the rows in
+    the batch must be unsorted and contain some token twice: items in a basket and columns of a table do not
+    repeat. The final loss must be more than half that of a constant prediction; if it is lower, the words alone
+    were enough.
 
-    The finding is a note if a constant prediction's loss is not known, or if the last third of the losses is still
-    more than 10% below the second third: the words may yet be enough. It is also a note unless the order is shown
-    to matter. If each token has a target, equal tokens in a row must have different targets at least half as often
-    as any two tokens do. Otherwise, a fit to the token positions must predict other rows with at most 80% of the
-    error of a fit to the token counts (for classes, the error must also be lower by three standard errors). We
-    chose these numbers.
+    The finding is a note if the loss of a constant prediction is not known, or if the last third of the losses is
+    still more than 10% below the second third: the words may yet be enough. It is also a note unless one of two
+    tests shows that the order matters. If each token has a target, two equal tokens in a row must have different
+    targets at least half as often as any two tokens do. Otherwise, a fit to the token positions must predict other
+    rows with at most 80% of the error of a fit to the token counts (for classes, the error must also be lower by
+    three standard errors). We chose these numbers.
 
     ## Known problems
     A causal mask reveals the order of a text to the model, so decoders without position embeddings are not
-    reported. Rows of floats are not checked: they may be points in a cloud, which have no order.
+    reported. Rows of floats are not checked: they may be the points of a point cloud, which has no order.
 
     ## Sources
     Vaswani et al., "Attention Is All You Need" (2017), section 3.5, on positional encoding; Haviv et al.,

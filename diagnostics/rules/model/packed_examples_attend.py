@@ -17,11 +17,11 @@ class PackedExamplesAttend(Rule):
     """Documents that are packed into one row attend to each other.
 
     ## What it does
-    Finds rows of a language model that hold several documents: their positions restart, an input numbers the
-    documents, or the labels at the beginning of each are ignored, like those of a prompt. On a copy of the model
-    in evaluation mode, replaces the words of the first document and compares the predictions in the second. Also
-    measures the loss on the second document in three places: in its row, after a different first document, and
-    alone in a row.
+    Finds rows in a language model's batches that hold several documents: their positions restart, an input numbers
+    the documents, or the labels at the beginning of each are ignored, like those of a prompt. On a copy of the
+    model in evaluation mode, replaces the words of the first document and compares the predictions for the second.
+    Also measures the loss on the second document in three places: in its own row, after a different first
+    document, and alone in a row.
 
     ## Why it is bad
     If packed documents are related, such as two wordings of one question, the model learns to copy from the
@@ -48,17 +48,17 @@ class PackedExamplesAttend(Rule):
 
     ## Thresholds
     A log-probability in the second document must change by more than 1/1000 of the spread of the log-probabilities
-    across positions; with a mask for each document, it changes by rounding errors at most. A document needs at
-    least 4 tokens and 2 targets, and the documents of a batch must differ in length, unlike the rows of a grid. Up
-    to 4 rows are tested.
+    across positions; with one mask per document, it changes by rounding errors at most. A document needs at least
+    4 tokens and 2 targets, and the documents of a batch must differ in length, unlike the rows of a grid. Up to 4
+    rows are tested.
 
     The finding is a warning only if the script itself treats the documents as separate: the positions restart, and
     all documents begin or all end with the same token; or the documents are numbered, and the first token of each
-    is not a target. Otherwise it is a note: ignored labels alone may belong to the turns of one conversation,
-    which should see each other.
+    is not a target. Otherwise it is a note: if only the labels show where documents begin, they may be the turns
+    of one conversation, which should see each other.
 
     ## Known problems
-    The targets must be the tokens of one input. Documents that are separated only by an end token are not
+    The targets must be the tokens of one of the inputs. Documents that are separated only by an end token are not
     reported: many models are pretrained on such rows. If your rows are conversations in which positions restart at
     each turn, ignore this rule.
 

@@ -19,16 +19,16 @@ class PaddingAttended(Rule):
 
     ## What it does
     After the run, finds an input whose rows end in padding of different lengths. Runs the trained model on padded
-    rows with and without their padding, and again with their words replaced by those of other rows. The rule fires
-    if replacing the words changes the prediction without padding but barely changes it with padding, or if the
-    prediction without padding is NaN. It also fires if the mask passed to a PyTorch attention layer hides every
-    word of the batch and none of the padding.
+    rows with and without their padding, and again with their words replaced by words from other rows. The rule
+    fires if replacing the words changes the prediction without padding but barely changes it with padding, or if
+    the prediction without padding is NaN. It also fires if the mask passed to a PyTorch attention layer hides
+    every word of the batch and none of the padding.
 
-    To remove the padding, the row is cut to its words. If the model needs a fixed length, the padding is moved to
-    the other end instead.
+    To remove the padding, the rule trims the row to its words. If the model needs a fixed length, it moves the
+    padding to the other end instead.
 
-    Under `diagnose run`, it also reports transformers' warning that `generate()` got prompts that are padded on
-    the right: a decoder continues each of them after the padding.
+    Under `diagnose run`, it also reports transformers' warning that `generate()` received right-padded prompts: a
+    decoder continues each of them after the padding.
 
     ## Why it is bad
     The last output of a recurrent network on a padded row comes after all of the padding, by which time the words
@@ -54,11 +54,11 @@ class PaddingAttended(Rule):
 
     ## Thresholds
     At least four rows must have padding; up to six of them, those with the most padding, are used. With padding,
-    replacing all words but the first changes the prediction less than 1/50 as much as without it, and the
-    predictions for rows with at least half of the longest padding differ as little from each other. A mean over
-    all positions still depends on the words, so it is not reported. Neither is a model that has learned to carry
-    information across the padding: its predictions differ from row to row, even if they are too confident to
-    change when a few words do.
+    replacing all words but the first must change the prediction less than 1/50 as much as it does without padding,
+    and the predictions for rows with at least half of the longest padding must differ from each other just as
+    little. A mean over all positions still depends on the words, so it is not reported. Neither is a model that
+    has learned to carry information across the padding: its predictions differ from row to row, even if they are
+    too confident to change when a few words change.
 
     ## Known problems
     The model must give one prediction per row. Padding at the start is not checked: the words come last, so they
@@ -66,7 +66,7 @@ class PaddingAttended(Rule):
 
     ## Sources
     The documentation for `torch.nn.MultiheadAttention` (`key_padding_mask`: True is ignored) and
-    `torch.nn.utils.rnn.pack_padded_sequence`; public questions about the last output of a padded batch.
+    `torch.nn.utils.rnn.pack_padded_sequence`; forum questions about the last output of a padded batch.
     """
 
     severity = "warning"

@@ -28,8 +28,8 @@ class SaturatedActivations(Rule):
 
     ## Why it is bad
     Near its bounds such a function is flat: its derivative is a few hundredths of its value at the centre, or
-    exactly 0 for the hard variants. The layers before it hardly learn. The usual causes are unscaled inputs and
-    initial weights that are too large.
+    exactly 0 for the hard variants. Little gradient passes through, so the layers before it hardly learn. The
+    usual causes are unscaled inputs and initial weights that are too large.
 
     ## Example
     ```python
@@ -45,8 +45,8 @@ class SaturatedActivations(Rule):
 
     ## Thresholds
     More than half of at least 16 units must be saturated, on at least 8 examples. We chose all three limits. We
-    measured untrained PyTorch models with 8 to 60 seeds each, batches of 8 and 16, normal and uniform inputs, and
-    images of digits:
+    measured untrained PyTorch models with 8 to 60 seeds each, batches of 8 and 16 examples, and three kinds of
+    input (normal, uniform, and images of digits):
 
     | model | saturated units in a layer, at most |
     |---|---|
@@ -61,10 +61,11 @@ class SaturatedActivations(Rule):
     predictions and gates also saturate.
 
     ## Known problems
-    A last layer for probabilities or pixels may saturate, so a final layer as wide as the prediction is left out.
-    Gates that have learned to stay open or closed look the same. Layers of fewer than 16 units are not covered,
-    and gates are often that small. Neither are functions inside an LSTM or GRU, or those that are not modules,
-    such as `torch.tanh`. Layers that output binary codes on purpose are reported.
+    The last layer may saturate if it returns probabilities or pixels, so a last layer as wide as the prediction is
+    not checked. Gates that have learned to stay open or closed look the same. Layers of fewer than 16 units are
+    not covered, and gates are often that small. Activations inside an LSTM or GRU are not covered either, nor are
+    those that are function calls instead of modules, such as `torch.tanh`. Layers that output binary codes on
+    purpose are reported.
 
     ## Sources
     Xavier Glorot and Yoshua Bengio, "Understanding the difficulty of training deep feedforward neural networks"

@@ -27,17 +27,17 @@ SMALLEST_SIDE = 16  # pixels; smaller sizes are rarely the side of an image
 
 
 class ShapeMismatch(MessageRule):
-    """An operation got tensors whose shapes do not match.
+    """An operation received tensors whose shapes do not match.
 
     ## What it does
-    Recognises the error in PyTorch and Keras. Names the layer by its path in the model, the size it was built for,
-    and the shape of its input. If the sizes reveal what is wrong with the input (not flattened, channels last,
-    transposed, no channel axis), it says so.
+    Recognises the error in PyTorch and Keras. Names the layer (by its path in the model), the size it was built
+    for, and the shape of its input. If the sizes reveal what is wrong with the input (not flattened, channels
+    last, transposed, no channel axis), it says so.
 
     ## Why it is bad
-    A layer has weights for one input size. The operation's error message gives two sizes, but rarely names the
-    layer or says which size belongs to the weights. The line that produced the wrong shape may be several layers
-    earlier, if the layers in between accept any shape.
+    The weights of a layer fit only one input size. The operation's error message gives two sizes, but rarely names
+    the layer or says which size belongs to the weights. The line that produced the wrong shape may be several
+    layers earlier, because many layers accept any shape.
 
     ## Example
     ```python
@@ -60,14 +60,14 @@ class ShapeMismatch(MessageRule):
     None: the rule fires only after an operation has failed.
 
     ## Known problems
-    The sizes do not prove what was intended: equal flattened sizes, or a different axis with the right size, can
-    be a coincidence. A pasted traceback has no stack frames: it shows the input of a Linear only as a matrix of
-    rows, and it does not show where the layer is in the model. Shapes that a loss cannot compare are reported by
-    `broadcast-loss`, examples that cannot be stacked by `ragged-batch`.
+    The sizes do not prove what was intended: two flattened sizes may be equal, or a different axis may have the
+    right size, by coincidence. A pasted traceback has no stack frames: it shows the input of a Linear only as a
+    matrix, and does not show where in the model the layer is. `broadcast-loss` reports shapes that a loss cannot
+    compare, and `ragged-batch` reports examples that cannot be stacked.
 
     ## Sources
     PyTorch's documentation for `torch.nn` and on broadcasting semantics, and Keras' documentation for
-    `keras.InputSpec`, on the shapes that each layer and operation takes.
+    `keras.InputSpec`, on the shapes that each layer and operation accepts.
     """
 
     severity = "error"

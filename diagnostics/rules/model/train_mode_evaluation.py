@@ -20,13 +20,13 @@ MUCH = 0.05  # of the spread: a change that shows in a metric
 
 
 class TrainModeEvaluation(Rule):
-    """Evaluation runs with dropout or batch norm in training mode, or from random states.
+    """The evaluation uses dropout or batch norm in training mode, or random initial states.
 
     ## What it does
-    In a watched run, checks the mode of the forward passes without gradients between training steps, which is what
-    an evaluation looks like. After the run, calls a copy of the model in evaluation mode twice with the same
-    inputs: functions such as `F.dropout` do not see the mode of the model, and stay on unless the call turns them
-    off. It also checks whether the forward pass gives a recurrent layer a random initial state.
+    In a watched run, checks the mode of the forward passes without gradients between training steps, because this
+    is what an evaluation looks like. After the run, calls a copy of the model in evaluation mode twice with the
+    same inputs: functions such as `F.dropout` do not see the mode of the model, and stay on unless the call turns
+    them off. It also checks whether the forward pass gives a recurrent layer a random initial state.
 
     ## Why it is bad
     In training mode dropout drops units, so the metrics are pessimistic and differ from run to run. Batch norm
@@ -51,29 +51,29 @@ class TrainModeEvaluation(Rule):
     ```
 
     ## Thresholds
-    We chose the limits below. The run must have at least 20 steps. Forward passes without gradients must follow at
-    least 2 but at most 20% of them, and 90% of these passes must be in training mode. Passes made after the last
-    step are also checked, if there are several or the model is a classifier. The finding is a warning if batch
-    norm is among the layers, if every pass had a different input, or if the loop passed an evaluation loss to
-    `watch.evaluated(loss)`; otherwise it is a note. It is also a note if each evaluation is a single pass over at
-    most one training batch: samples are often drawn from a generator this way, in training mode.
+    We chose the limits below. The run must have at least 20 steps. At least 2 of these steps, but at most 20% of
+    them, must be followed by forward passes without gradients, and 90% of these passes must be in training mode.
+    Passes made after the last step are also checked, if there are several or the model is a classifier. The
+    finding is a warning if batch norm is among the layers, if every pass had a different input, or if the loop
+    passed an evaluation loss to `watch.evaluated(loss)`; otherwise it is a note. It is also a note if each
+    evaluation is a single pass over at most one training batch: this is how samples are often drawn from a
+    generator, in training mode.
 
-    Functional dropout counts if it is called without its argument `training`, or with a value that is true in
-    evaluation mode, and changes the predictions. The finding is a warning if the argument is missing and there
-    were passes in evaluation mode, each with a different input; otherwise it is a note. An explicit
-    `training=True` counts as intended, and so does dropout of the model's own inputs, as in a denoising
-    autoencoder.
+    Functional dropout counts if it changes the predictions, and is called without its `training` argument or with
+    a value that is true in evaluation mode. The finding is a warning if the argument is missing and there were
+    passes in evaluation mode, each with a different input; otherwise it is a note. An explicit `training=True`
+    counts as intended, and so does dropout of the model's own inputs, as in a denoising autoencoder.
 
     A random initial state counts if it is drawn, as in `torch.randn(layers, batch, hidden)`, rather than computed.
-    It is a warning if a loss visibly compares the predictions with a target, and a new draw changes a prediction
-    by more than 5% of the spread of the predictions across examples. Otherwise it is a note, because a generator
-    draws its noise this way.
+    The finding is a warning if a loss is known to compare the predictions with a target, and a new draw changes a
+    prediction by more than 5% of the spread of the predictions across examples. Otherwise it is a note, because
+    generators draw their noise this way.
 
     ## Known problems
-    Monte Carlo dropout evaluates in training mode on purpose, to estimate uncertainty. Since the same inputs pass
-    through the model several times, it is only a note if there is no batch norm. All passes without gradients
-    count as evaluation. Passes that recalibrate the statistics of batch norm are reported if they occur twice,
-    except for those of `update_bn`.
+    Monte Carlo dropout evaluates in training mode on purpose, to estimate uncertainty. It passes the same inputs
+    through the model several times, so without batch norm, it is reported only as a note. All passes without
+    gradients count as evaluation. Passes that recalibrate the statistics of batch norm are reported if they occur
+    twice, unless `update_bn` makes them.
 
     ## Sources
     PyTorch's "Autograd mechanics", "Evaluation Mode (nn.Module.eval())" (no_grad and eval are independent of each

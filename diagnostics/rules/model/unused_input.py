@@ -16,14 +16,14 @@ class UnusedInput(Rule):
 
     ## What it does
     Runs a copy of the model on a few examples of one batch, and replaces one input at a time with the same input
-    of other examples. An input that does not change a single bit of any prediction is tried again in training
+    from other examples. An input that does not change a single bit of any prediction is tested again in training
     mode, and with different weights.
 
     ## Why it is bad
-    The model is given information that it cannot use: the same variable twice in a `concat`, a mask that never
-    reaches the attention. Or it reads a whole sequence but uses the output at the first position, where causal
-    attention and recurrent layers have seen nothing but the first token: BERT's `[CLS]` habit, in a GPT. Training
-    runs, but ends below what the data allows.
+    The model is given information that it cannot use, because a `concat` contains one variable twice and the other
+    not at all, or because a mask never reaches the attention layer. Or it reads a whole sequence but uses only the
+    output at the first position, where causal attention and recurrent layers have seen nothing but the first
+    token: BERT's `[CLS]` habit, in a GPT. Training runs, but the result is worse than the data allows.
 
     ## Example
     ```python
@@ -40,16 +40,17 @@ class UnusedInput(Rule):
     ```
 
     ## Thresholds
-    None: not a single bit may change, and at least one other input must matter. An input also counts if only its
-    first example is used: replacing all the others does not change a single bit. If the model gives one prediction
-    for a sequence of at least 4 steps, the steps are tested in the same way. All steps except the first are
-    replaced if the model has attention over the steps or a recurrent layer that reads forward, and all except the
-    last if it is recurrent. Tokens and their mask are replaced together.
+    None: not a single bit may change, and at least one other input must matter. An input also counts as unused if
+    only the value of its first example is used: replacing those of all other examples does not change a single
+    bit. If the model gives one prediction for a sequence of at least 4 steps, the steps are tested in the same
+    way. The model must have attention over the steps, or recurrent layers that only read forward. All steps except
+    the first are replaced; with recurrent layers, all except the last are replaced in a further test. Tokens and
+    their mask are replaced together.
 
     ## Known problems
-    An input that a model accepts and ignores on purpose, as in an ablation, is reported; ignore the rule in that
-    case. The rule tests only arguments that the model's `forward` names, with values that differ between examples.
-    It does not test labels, or the entries of a batch that is passed as a dict.
+    An input that a model accepts but ignores on purpose, as in an ablation, is reported as well; ignore the rule
+    in that case. The rule tests only arguments that the model's `forward` names, with values that differ between
+    examples. It does not test labels, or the entries of a batch that is passed as a dict.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies".

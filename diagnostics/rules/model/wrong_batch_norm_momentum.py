@@ -33,14 +33,15 @@ class WrongBatchNormMomentum(Rule):
     those of the rows themselves.
 
     ## Why it is bad
-    Batch norm uses the mean and variance of the batch in training, and the running ones in evaluation. PyTorch's
-    momentum is the weight of the new batch: `running = (1 - momentum) * running + momentum * batch`. In
-    TensorFlow, Keras and Caffe it is the weight of the old value. So `momentum=0.99`, copied from one of them,
-    keeps little more than the latest batch, and `momentum=0`, or 1 in Keras, keeps a mean of 0 and a variance of 1
-    forever. The training loss falls, but the evaluation effectively runs a different network.
+    Batch norm uses the mean and variance of the batch in training, but the running mean and variance in
+    evaluation. PyTorch's momentum is the weight of the new batch:
+    `running = (1 - momentum) * running + momentum * batch`. In TensorFlow, Keras and Caffe it is the weight of the
+    old value. So `momentum=0.99`, copied from one of them, keeps little more than the latest batch, and
+    `momentum=0`, or 1 in Keras, keeps a mean of 0 and a variance of 1 forever. The training loss falls, but the
+    evaluation effectively runs a different network.
 
-    With Keras' default of 0.99, the running mean and variance are averages over about 100 steps, and start at 0
-    and 1. After a few hundred steps they are still those of earlier weights.
+    With Keras' default of 0.99, the running mean and variance start at 0 and 1, and are averages over about 100
+    steps. After a few hundred steps, they still reflect earlier weights.
 
     ## Example
     ```python
@@ -55,21 +56,21 @@ class WrongBatchNormMomentum(Rule):
     ## Thresholds
     The run must have at least 20 steps. A momentum of exactly 0 is reported if the statistics still have their
     initial values. A momentum of 0.9 or more is reported whatever the statistics are. The finding is a warning if,
-    in the second half of the run, accuracy is lower in evaluation than in training by at least 15 points plus two
-    standard errors, with at least 100 examples each. It is also a warning if at least 40% of the predictions name
-    a different class than in training. Otherwise it is a note. We chose these numbers.
+    in the second half of the run, accuracy is lower in evaluation than in training by at least 15 percentage
+    points plus two standard errors, with at least 100 examples for each. It is also a warning if at least 40% of
+    the predictions name a different class than in training. Otherwise it is a note. We chose these numbers.
 
     In Keras, a momentum of exactly 1 is reported if the statistics still have their initial values.
 
     Running statistics are averages over 1 / (1 - momentum) steps in Keras, and 1 / momentum steps in PyTorch. If
-    they lag, the finding is a warning in a complete run of at least 100 steps, but fewer than five times the
-    number of steps that they average over. With the statistics of the rows themselves, the predictions must beat
-    the most frequent class by two standard errors; with the running statistics, at most half of that gain may be
-    left. In a shorter run, the statistics lag anyway.
+    they lag, the finding is a warning, provided that the run is complete and has at least 100 steps, but fewer
+    than five times as many as the statistics average over. With the statistics of the rows themselves, accuracy
+    must exceed the share of the most frequent class by two standard errors; with the running statistics, at most
+    half of that gain may remain. In a run of fewer than 100 steps, the statistics lag anyway.
 
     ## Known problems
-    Overfitting causes a similar gap. For models that are not classifiers, the finding is a note, and statistics
-    that lag are not found.
+    Overfitting causes a similar gap. For models that are not classifiers, the finding is a note, and lagging
+    statistics are not detected.
 
     ## Sources
     The documentation for `torch.nn.BatchNorm2d` (the note on momentum) and `keras.layers.BatchNormalization`;

@@ -22,9 +22,9 @@ class HalfPrecisionOverflow(MessageRule):
     ## What it does
     In a watched run, if the loss or a gradient is not finite, the step is run again on a copy to find the module
     where the problem began (see `non-finite-activations`). If that module computed in half precision, the same
-    pass is repeated in float32. A value that is finite there, but larger than the largest half-precision number,
-    has overflowed. As long as all values are finite, the largest activations of sampled steps are compared with
-    that number.
+    pass is repeated in float32. A value that is finite in float32, but larger than the largest half-precision
+    number, has overflowed. As long as all values are finite, the largest activations of sampled steps are compared
+    with that number.
 
     ## Why it is bad
     The largest float16 number is 65,504. In float16, 300 times 300 is infinity, infinity minus infinity is NaN,
@@ -55,7 +55,8 @@ class HalfPrecisionOverflow(MessageRule):
     ## Known problems
     Some models cannot be run in float32; then only `non-finite-activations` is reported. Only outputs of modules
     are compared with the limit: a product between two modules is seen only if a module, such as dropout, passes it
-    on. bfloat16 has the range of float32, so a number too large for it does not fit into float32 either.
+    on. bfloat16 has the range of float32, so a number that is too large for bfloat16 is too large for float32 as
+    well.
 
     ## Sources
     IEEE 754 (the largest binary16 number is 65,504); Hugging Face Transformers, "Debugging", underflow and

@@ -49,17 +49,19 @@ class HalfPrecisionUnderflow(Rule):
     ```
 
     ## Thresholds
-    At least 10% of a layer's non-zero gradient values equal the smallest such value. That value is 2^-24, or as
-    low as 2^-30 if clipping or averaging has scaled it down. This must hold in two thirds of the sampled steps,
-    and in at least 3. We chose 10%: if values are spread evenly around 0, half as many (5%) are then rounded to 0,
-    and the median is only 7 times the smallest value, which leaves 3 bits. In float32, the smallest value does not
-    occur twice. In a test under autocast, an MLP of 3 layers had no gradient values of exactly this size at its
-    original loss, 5% at 1/1,000 of that loss, and 42% at 1/10,000, where 21% were 0.
+    At least 10% of a layer's non-zero gradient values must equal the smallest of them. That value must be 2^-24,
+    or as low as 2^-30 if clipping or averaging has scaled it down. This must hold in at least two thirds of the
+    sampled steps, and in at least 3 of them. We chose 10%: if values are spread evenly around 0, half as many (5%)
+    are then rounded to 0, and the median is only 7 times the smallest value, which leaves 3 bits of precision. In
+    float32, the smallest value does not occur twice. In a test under autocast, an MLP of 3 layers had no gradient
+    values of exactly this size with its original loss, 5% with the loss divided by 1,000, and 42% with the loss
+    divided by 10,000, where 21% were 0.
 
     ## Known problems
     A layer whose gradient is entirely 0 is not evidence of underflow by itself; it counts only if other layers
-    show underflow. Other zeros, from dead ReLUs or from tokens that did not occur, do not count. A loss scale
-    below 64 looks like no scaling. bfloat16 has the range of float32, so it is not checked.
+    show underflow. Other zeros, from dead ReLUs or from tokens that did not occur, do not count. A loss scaled by
+    less than 64 cannot be distinguished from one that is not scaled. bfloat16 has the range of float32, so it is
+    not checked.
 
     ## Sources
     Paulius Micikevicius et al., "Mixed precision training" (2018), which proposes loss scaling; IEEE 754,

@@ -34,9 +34,9 @@ class LossOutOfRange(Rule):
 
     ## Why it is bad
     These losses measure distances, and their minimum is 0. A negative value means that an argument is not what the
-    function expects: targets of binary cross entropy outside 0 to 1, or probabilities where `kl_div` expects
-    log-probabilities. Such a loss has no minimum at the right prediction. It falls, but the model does not
-    improve.
+    function expects: binary cross entropy may have targets below 0 or above 1, or `kl_div` may receive
+    probabilities instead of log-probabilities. Such a loss has no minimum at the right prediction. It falls, but
+    the model does not improve.
 
     ## Example
     ```python
@@ -50,11 +50,11 @@ class LossOutOfRange(Rule):
     ```
 
     ## Thresholds
-    The loss is below -0.0001 in the first step or in at least three later ones. KL divergence is reported only if
-    the exponentials of its input add up to less than 0.95 or more than 1.05 over the classes; for Keras' loss, the
-    outputs or targets themselves are summed. Binary cross entropy is reported only if a target of the first batch
-    is outside 0 to 1. With correct arguments, neither loss is negative. A weighted loss is not checked, because
-    its weights may be negative on purpose. We chose these thresholds.
+    The loss must be below -0.0001 in the first step or in at least three later ones. A KL divergence is reported
+    only if the exponentials of its input add up to less than 0.95 or more than 1.05 over the classes; for Keras'
+    loss, the outputs or targets themselves are summed. A binary cross entropy is reported only if a target of the
+    first batch is below 0 or above 1. With correct arguments, neither loss is negative. A weighted loss is not
+    checked, because its weights may be negative on purpose. We chose these thresholds.
 
     ## Known problems
     Arguments are known only for the first step. A handwritten loss is not checked. For a loss with additional

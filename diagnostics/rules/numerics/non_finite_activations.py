@@ -15,7 +15,7 @@ class NonFiniteActivations(MessageRule):
     """A module returns NaN or inf for finite input.
 
     ## What it does
-    In a watched run, when a loss or a gradient is not finite, runs the forward pass of that step again on a copy,
+    In a watched run, when a loss or a gradient is not finite, repeats the forward pass of that step on a copy,
     with the same weights, batch and random state. The finding names the first module, in order of execution, whose
     input is finite and whose output is not, together with the ranges of the modules before it.
 
@@ -42,10 +42,10 @@ class NonFiniteActivations(MessageRule):
     weights returns it for finite input.
 
     ## Known problems
-    For a model of more than 512 MiB, the weights from before the step are not kept. Only the model as it is when
-    the NaN is noticed can be searched, and by then it is usually all NaN. `watch(..., every=1)` notices it at
-    once. Functional operations count as part of the module whose `forward` calls them. Random numbers from outside
-    PyTorch are not reproduced.
+    For a model of more than 512 MiB, the weights from before the step are not saved. The rule can search only the
+    model in its state when the NaN is noticed, which is usually NaN everywhere. `watch(..., every=1)` notices a
+    NaN immediately. Functional operations count as part of the module whose `forward` calls them. Random numbers
+    from outside PyTorch are not reproduced.
 
     ## Sources
     Hugging Face Transformers, "Debugging", underflow and overflow detection (`DebugUnderflowOverflow`), for the

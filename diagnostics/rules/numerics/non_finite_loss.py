@@ -21,12 +21,12 @@ class NonFiniteLoss(MessageRule):
 
     ## What it does
     Checks the loss of one batch. If it is not finite, looks for the origin: whether the model's outputs are still
-    finite, which examples give such a loss on their own, and what only those examples share: a non-finite or
+    finite, which individual examples have such a loss, and what only those examples share: a non-finite or
     constant input, a label, the value of a column, or a range.
 
-    In a watched run, names the first step whose loss is not finite although the model's output was, or the step
-    whose update made the weights non-finite. If the NaN arose in the forward pass itself, `non-finite-activations`
-    or `non-finite-inputs` reports it instead.
+    In a watched run, names the first step where the loss was not finite although the model's output was, or the
+    step whose update made the weights non-finite. If the NaN arose in the forward pass itself,
+    `non-finite-activations` or `non-finite-inputs` reports it instead.
 
     ## Why it is bad
     The gradient of such a loss is NaN for every weight that it depends on. One step later the whole model is NaN,
@@ -47,11 +47,11 @@ class NonFiniteLoss(MessageRule):
 
     ## Thresholds
     None for the loss. A trait is named only if all of the affected examples have it and no other example does. A
-    label or a range must also be unlikely to be a coincidence: that many random examples must share it in fewer
-    than 1 of 10 batches. We chose that limit; the trait is only a hint, and is never reported on its own.
+    label or a range must also be unlikely to be a coincidence: as many randomly chosen examples must share it in
+    fewer than 1 in 10 batches. We chose that limit; a trait is only a hint, and is never reported on its own.
 
     ## Known problems
-    Before training, only one batch is used; `watch` finds a rare example when it is drawn. A single example always
+    Before training, only one batch is used; `watch` finds a rare example once it is drawn. A single example always
     has something unique, so no label or range is named for it. In a small batch with many columns, a range is not
     evidence, and is not named either. Batch norm spreads one bad example to all others, which makes them
     indistinguishable.

@@ -54,15 +54,16 @@ class UpdateBelowPrecision(Rule):
     ```
 
     ## Thresholds
-    At least 90% of the sampled weights that had a gradient in 75% of the samples have not changed in at least 50
-    steps, and the update is smaller than half the spacing between representable numbers at the weight's magnitude.
-    With SGD, the update is the learning rate times the gradient; with other optimizers it is about as large as the
-    learning rate. The finding is a note if the loss has halved anyway. We chose these thresholds.
+    Of the sampled weights that had a gradient in at least 75% of the samples, at least 90% must not have changed
+    over at least 50 steps. The update must be smaller than half the spacing between representable numbers at the
+    weight's magnitude. With SGD, the update is the learning rate times the gradient; with other optimizers it is
+    about as large as the learning rate. The finding is a note if the loss has halved anyway. We chose these
+    thresholds.
 
     ## Known problems
     Only PyTorch's own optimizers are covered: others may keep float32 copies, accumulate what was lost (Kahan
-    summation) or use stochastic rounding. Momentum is not counted. To allow for it, the update with SGD must be
-    below 5% of the spacing instead of half.
+    summation) or use stochastic rounding. The estimated update does not include momentum. To allow for momentum,
+    the update of SGD must be below 5% of the spacing, instead of 50%.
 
     ## Sources
     Pedram Zamirai et al., "Revisiting BFloat16 Training" (2020); Paulius Micikevicius et al., "Mixed precision

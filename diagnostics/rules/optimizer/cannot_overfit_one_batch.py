@@ -28,8 +28,8 @@ class CannotOverfitOneBatch(Rule):
 
     ## Why it is bad
     Memorising a few examples is easy for any network, even if their labels are wrong. A model that does no better
-    than a constant prediction has a fault between input and loss: the differences between the examples get lost,
-    some layers get no gradient, or the values are on the wrong scale. More data or more steps will not help.
+    than a constant prediction has a fault between input and loss: the differences between the examples are lost,
+    some layers receive no gradient, or the values are on the wrong scale. More data or more steps will not help.
 
     ## Example
     ```python
@@ -50,9 +50,9 @@ class CannotOverfitOneBatch(Rule):
     factor: it requires only a 10% improvement, and a healthy copy improves by 50% or more.
 
     The finding is a warning, not an error, because the copy gets only a few dozen steps at a few learning rates,
-    and a model that learns slowly can fail as well. A model with at most 500 trainable parameters gets 500 more
-    steps at a learning rate of 0.1, because at smaller rates a few sigmoid units stay on their first plateau for
-    hundreds of steps.
+    and a model that merely learns slowly can fail as well. A model with at most 500 trainable parameters gets 500
+    more steps at a learning rate of 0.1, because at smaller rates a few sigmoid units stay on their first plateau
+    for hundreds of steps.
 
     ## Known problems
     The rule is not checked if
@@ -60,12 +60,12 @@ class CannotOverfitOneBatch(Rule):
     - the best constant prediction is unknown (an unrecognised loss) or already right (only one label),
     - more than half of the examples are duplicates,
     - there are fewer trainable parameters than labels (one per example, or one per word or pixel),
-    - more than half of the model is frozen: the features of a frozen backbone can be so similar that a head takes
+    - more than half of the model is frozen: the features of a frozen backbone can be so similar that a head needs
       thousands of steps, or
     - the loss was still falling fast enough to pass the threshold within the same number of further steps.
 
-    Strong label smoothing over very many classes keeps the loss high however well the model learns. So does noise
-    in the targets if the model is too small to memorise it.
+    Strong label smoothing over very many classes keeps the loss high however well the model learns. So do noisy
+    targets, if the model is too small to memorise the noise.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "overfit one batch"; the Hugging Face course,

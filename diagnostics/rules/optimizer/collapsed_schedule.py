@@ -65,15 +65,15 @@ class CollapsedSchedule(Rule):
     ## What it does
     Follows the learning rate through the run. Reports a rate that falls to less than 0.1% of its highest value
     early in the run and never rises again. Also reports a schedule that starts far below the rate the optimizer
-    was created with, and never rises above its starting value.
+    was created with and never rises above its initial value.
 
     ## Why it is bad
     The remaining steps change nothing: the model stays where it was when the rate collapsed, and so does the loss.
-    The schedule nearly always counts in different units from the loop. A schedule meant for epochs, such as
-    `ExponentialLR(gamma=0.9)`, is stepped after every batch: after 100 batches the rate is 0.00003 of what it was.
-    Or `decay_steps`, `milestones` or `T_max` are given in epochs although the schedule counts batches. Or the
-    function passed to `LambdaLR` returns the learning rate instead of a factor, and the optimizer uses the square
-    of the rate.
+    The schedule nearly always uses a different unit of time than the loop. A schedule meant for epochs, such as
+    `ExponentialLR(gamma=0.9)`, is stepped after every batch: after 100 batches, the rate is 0.00003 of its initial
+    value. Or `decay_steps`, `milestones` or `T_max` are given in epochs although the schedule counts batches. Or
+    the function passed to `LambdaLR` returns the learning rate instead of a factor, and the optimizer uses the
+    square of the rate.
 
     ## Example
     ```python
@@ -97,20 +97,20 @@ class CollapsedSchedule(Rule):
     ## Thresholds
     The run must have at least 50 steps, and the rate must fall below 0.1% of its highest value. It must get there
 
-    - in the first third of the run, if the rate falls at every step, or stays constant in between for at least
-      three equal periods (step decay), such as epochs;
-    - in the first 60% of the run, if such a period is shorter than 75% of an epoch, so that the schedule counts
-      batches (this needs the number of training rows); or
+    - in the first third of the run, if the rate falls at every step, or if it stays constant between drops for at
+      least three intervals of equal length (step decay), such as epochs;
+    - in the first 60% of the run, if such an interval is shorter than 75% of an epoch, which means that the
+      schedule counts batches, not epochs (this needs the number of training rows); or
     - in the first half of the run, if the fall from half of its highest value to 0.1% takes at most 5% of the run.
-      A cosine schedule takes 46% of the run for this, and gets there only at the end; a schedule that divides the
-      rate by ten on plateaus keeps each rate for several epochs.
+      In a cosine schedule, this fall takes 46% of the run and is complete only at the end; a schedule that divides
+      the rate by ten on plateaus keeps each rate for several epochs.
 
     A run whose loss had fallen to 10% of its first value before the collapse is not reported: there was nothing
     left to learn.
 
     A schedule counts as starting far below the optimizer's rate if its first rate is also its highest, and is the
     square of the optimizer's rate or less than 0.1% of it. An optimizer created with a rate of 0.1 or more is not
-    reported: it may be meant for a function that returns the rates themselves.
+    reported: such a rate, for example 1, may be meant for a function that returns the rates themselves.
 
     We chose these thresholds.
 

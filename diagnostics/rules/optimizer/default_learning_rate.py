@@ -24,7 +24,7 @@ class DefaultLearningRate(Rule):
     ## What it does
     Compares the learning rate with the optimizer's default. If they agree, it checks whether a trial on one batch
     showed the rate to be too high or too low, using `learning-rate-too-high` and `learning-rate-too-low`. In a
-    watched run, it checks whether the run showed the rate to be too high.
+    watched run, it checks whether the run itself showed the rate to be too high.
 
     ## Why it is bad
     Passing the optimizer as a string, `optimizer="adam"`, hides the learning rate, which is the most important
@@ -42,12 +42,12 @@ class DefaultLearningRate(Rule):
     ```
 
     ## Thresholds
-    The same as for `learning-rate-too-high` and `learning-rate-too-low`. A default that works is not reported. Two
-    rates are equal if they differ by less than a millionth, which is more than float32 rounding.
+    These are the thresholds of `learning-rate-too-high` and `learning-rate-too-low`. A default that works is not
+    reported. Two rates count as equal if they differ by less than a millionth, to allow for float32 rounding.
 
     ## Known problems
-    A rate set explicitly to the default value looks the same as one that was left out. It is reported as well,
-    because it is just as unsuitable.
+    A rate that was explicitly set to the default value looks the same as one that was never set. It is reported as
+    well, because it is just as unsuitable.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow), "Check your

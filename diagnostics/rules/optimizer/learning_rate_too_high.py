@@ -30,11 +30,11 @@ class LearningRateTooHigh(Rule):
     """The learning rate is so high that each update overshoots.
 
     ## What it does
-    Trains copies of the model on one batch with your optimizer: one copy at your rate and, if it does not learn,
-    others at smaller rates. If the copy memorises the batch but with very large updates, the trial is repeated,
-    cycling through a few batches. The rule compares the losses with that of a constant prediction and measures how
-    much a step changes the weights. In a watched run, it detects a loss that diverges, stays at chance, or
-    oscillates on a repeated batch while the updates are too large.
+    Trains copies of the model on one batch with your optimizer: one copy at your learning rate and, if it does not
+    learn, others at lower rates. If the copy memorises the batch but its updates are very large, the trial is
+    repeated, cycling through a few batches. The rule compares the losses with that of a constant prediction and
+    measures how much a step changes the weights. In a watched run, it detects a loss that diverges, stays at
+    chance, or oscillates on a repeated batch while the updates are too large.
 
     ## Why it is bad
     The gradient is a good approximation only locally. An update that is too large overshoots, often leaving dead
@@ -56,8 +56,8 @@ class LearningRateTooHigh(Rule):
     ## Thresholds
     In the trial, all of these must hold on the same batch, within about 30 steps:
 
-    - At your rate, the median of the last third of the losses stays above 0.9 times the loss of the best constant
-      prediction, and no loss reaches half of it; or the loss becomes NaN.
+    - At your learning rate, the median of the last third of the losses stays above 0.9 times the loss of the best
+      constant prediction, and no loss reaches half of it; or the loss becomes NaN.
     - A rate at most a third as large does reach half of it.
     - Some step changes the weights (the median over all weight matrices) by at least 1% of their norm, ten times
       the 0.1% of the rule of thumb below. The rule of thumb alone is not enough for a finding, because a small
@@ -67,21 +67,23 @@ class LearningRateTooHigh(Rule):
     cycling through 8 batches. In that trial, each loss is a mean over one cycle, and the factor is 0.7 instead of
     0.9.
 
-    In a watched run, updates are large if they change the weights by 1% or more (the median over layers and
+    In a watched run, updates count as large if they change the weights by 1% or more (the median over layers and
     sampled steps). They also count as large if the first 20 steps changed the weights by 10%, because weights that
     have grown can make later updates look small. In addition, one of these must hold:
 
-    - The loss diverged. For a classifier trained on cross entropy, the last quarter of the run is at twice the
-      chance level and at 1.5 times both the initial and the lowest loss. Any other loss must reach 100 times both,
-      or 1000 times both just before it stopped being finite.
-    - The classifier's loss never fell 10% below the chance level in 200 steps or more, and is not decreasing.
-    - The loss of a batch that occurred 100 times oscillates by half its size and has not fallen.
+    - The loss diverged. For a classifier trained on cross entropy, the loss over the last quarter of the run is at
+      least twice the chance-level loss, and at least 1.5 times both the initial and the lowest loss. Any other
+      loss ends at least 100 times as high as both, or rose to 1000 times both just before it became non-finite.
+    - In at least 200 steps, the loss of a classifier never fell 10% below the chance level, and it is not
+      decreasing.
+    - The loss of a batch that occurred at least 100 times oscillates by at least half of its mean, and has not
+      fallen.
 
     `loss-divergence`, `loss-plateau` and `loss-oscillation` do not report such a run a second time. If gradients
     are never zeroed, that is the cause, and this rule reports nothing.
 
     A complete run of at least 100 steps that ended no better than a constant prediction is reported if one step
-    changed the layers by more than their own norm (as a median over the layers), and a linear or radial fit shows
+    changed the weights by more than their own norm (the median over the layers), and a linear or radial fit shows
     that there is something to learn. Later updates in such a run may be small, because large weights have
     saturated or killed the units.
 
@@ -94,9 +96,9 @@ class LearningRateTooHigh(Rule):
     A few batches are an easy task: a rate that memorises them may still be too high for the real run. The rule is
     not checked if the rate has a warm-up, or may have one, because training does not begin at the full rate; if
     the best constant prediction is unknown; or if the loss was still decreasing at the end of the trial, fast
-    enough to reach half within the same number of further steps. In a watched run, a loss without a known chance
-    level is reported only if it grows a lot: healthy losses in adversarial and reinforcement learning can grow
-    tenfold.
+    enough to fall to half of the constant prediction's loss within the same number of further steps. In a watched
+    run, a loss whose chance level is unknown is reported only if it grows very large: healthy losses in
+    adversarial and reinforcement learning can grow tenfold.
 
     ## Sources
     Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates" ("should

@@ -25,9 +25,9 @@ class LossDivergence(Rule):
     that starts above 0, drops below it, and falls faster and faster.
 
     ## Why it is bad
-    Training should lower the training loss. If the loss keeps rising, the optimizer does not follow its gradient,
-    or no longer does: it maximises instead of minimising, a term of the loss has no lower bound, the weights grow
-    without bound, or the data has changed. The model forgets what it has learned.
+    Training should lower the training loss. If the loss keeps rising, something prevents this: the optimizer
+    maximises instead of minimising, a term of the loss has no lower bound, the weights grow without bound, or the
+    data has changed. The model forgets what it has learned.
 
     ## Example
     ```python
@@ -43,20 +43,20 @@ class LossDivergence(Rule):
     ## Thresholds
     For a classifier trained on cross entropy, the median cross entropy over the last quarter of the sampled steps
     is at least twice that of a constant prediction, and at least 1.5 times both its initial and its lowest level.
-    Any other loss needs at least 40 steps and must reach 100 times both, and the weights must have grown
-    threefold. If a step changes the weights by 1% or more, `learning-rate-too-high` reports the run instead; if
-    gradients are never zeroed, `gradients-not-zeroed` does.
+    Any other loss needs at least 40 steps and must reach at least 100 times both levels, and the weights must have
+    grown threefold. If a step changes the weights by 1% or more, `learning-rate-too-high` reports the run instead;
+    if gradients are never zeroed, `gradients-not-zeroed` does.
 
     A loss counts as falling without bound if it began above 0, ended ten times as far below 0, and fell at least
-    1.5 times as far in each quarter of the run as in the quarter before. A likelihood, in contrast, falls more and
-    more slowly.
+    1.5 times as far in each quarter of the run as in the quarter before. A negative log-likelihood, in contrast,
+    falls more and more slowly.
 
     We chose these thresholds.
 
     ## Known problems
     The limits for other losses are wide, because some healthy losses rise: a generator's loss in adversarial
-    training, the loss in Q-learning while values grow, or a loss in which a schedule raises the weight of a term.
-    A loss that starts below 0 is not covered.
+    training, the loss in Q-learning while the values grow, or a loss with a term whose weight a schedule raises. A
+    loss that starts below 0 is not covered.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019).

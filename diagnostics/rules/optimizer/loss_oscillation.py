@@ -12,8 +12,8 @@ class LossOscillation(Rule):
     """The loss of a repeated batch oscillates and does not fall.
 
     ## What it does
-    In a watched run, follows the loss of a batch that occurs repeatedly, and reports a loss that goes up and down
-    each time without falling.
+    In a watched run, follows the loss of a batch that occurs repeatedly, and reports a loss that alternately rises
+    and falls, without decreasing overall.
 
     ## Why it is bad
     Each update jumps over the minimum and lands on the other side, as high as before. In some direction the
@@ -33,16 +33,16 @@ class LossOscillation(Rule):
     ```
 
     ## Thresholds
-    The batch must have occurred at least 100 times. Over the second half, the range of its losses, from the 10th
-    to the 90th percentile, must be at least half of their mean, they must change direction at 90% of the
-    occurrences (pure noise does so at two thirds), and their mean must be less than 10% below the mean of the
+    The batch must have occurred at least 100 times. Three things must hold over the second half of its losses:
+    their range, from the 10th to the 90th percentile, is at least half of their mean; they change direction at 90%
+    of the occurrences (pure noise does so at two thirds); and their mean is less than 10% below the mean of the
     first six losses. We chose these thresholds. If updates change the weights by 1% or more,
     `learning-rate-too-high` reports the run instead.
 
     ## Known problems
-    Training must repeat the same batch, as in full-batch training or with a loader that does not shuffle. If the
+    The same batch must be repeated, as in full-batch training or with a loader that does not shuffle. If the
     batches vary, the loss may oscillate for that reason alone, so nothing is reported. A loop that alternates
-    between two different losses on the same batch is reported.
+    between two different losses on the same batch is reported by mistake.
 
     ## Sources
     Goh, "Why Momentum Really Works", Distill (2017), on steps and curvature.

@@ -42,16 +42,16 @@ class LossPlateau(Rule):
     it.
 
     In a watched run, compares the cross entropy of the predictions at the sampled steps with the entropy of their
-    labels. For any loss, it checks whether the loss is constant at the end of the run although each batch holds
-    different rows. In that case the predictions have collapsed, as in a triplet loss stuck at its margin, or the
-    loss compares the model with itself, like a preference loss whose reference model is not a copy. The latter is
-    reported if the model also runs without gradients on the inputs of each step. If the scores of a cross entropy
-    are cosines times a constant, it computes how low the loss can possibly get.
+    labels. For any loss, it checks whether the loss is constant at the end of the run although each batch contains
+    different rows. In that case, the predictions have collapsed, as with a triplet loss stuck at its margin, or
+    the loss compares the model with itself, as with a preference loss whose reference model is not a copy. The
+    latter is reported if the model also runs without gradients on the inputs of each step. If the scores of a
+    cross entropy are cosines times a constant, it computes how low the loss can possibly get.
 
     ## Why it is bad
     A loss at chance level means that the model has learned the class frequencies and nothing else. The first steps
-    bring the loss down to that level and look like learning; the rest is noise. It is easily mistaken for a hard
-    problem, or for one that needs more steps.
+    bring the loss down to that level and look like learning; the rest is noise. Such a plateau is easily mistaken
+    for a hard problem, or for one that needs more steps.
 
     ## Example
     ```python
@@ -74,24 +74,25 @@ class LossPlateau(Rule):
 
     In a watched run of at least 400 steps, three things must hold over the last two thirds: the cross entropy is
     within 5% of the labels' entropy in each quarter of that time, it fell by less than 2% from the first half to
-    the second, and accuracy is not above the share of the most frequent class. The cross entropy must never have
-    been 10% lower in the whole run. The rate must have stopped rising, and the weights must show that the model is
-    stuck rather than slow: if all steps pointed in one direction, they would have moved the weights by their own
-    norm. If updates are larger than 1%, `learning-rate-too-high` reports the run instead.
+    the second, and accuracy is not above the share of the most frequent class. At no point in the run may the
+    cross entropy have been 10% below the labels' entropy. The rate must have stopped rising, and the weights must
+    show that the model is stuck rather than slow: if all steps pointed in one direction, they would have moved the
+    weights by their own norm. If updates are larger than 1%, `learning-rate-too-high` reports the run instead.
 
     A loss counts as constant if the last third of the run has at least 30 losses, above 0 and within 0.01% of each
     other, although the dataset is larger than a batch and its rows differ. If no dataset is known, the batches
-    must differ and the weights must change. It is reported only if no other rule explains it. The model counts as
-    its own reference if it runs without gradients in 90% of the steps and, in 90% of at least 8 compared steps, on
-    the same input as with gradients. A loss that is a whole number is not reported if it contains `exp` or a
-    division: `loss / loss.detach()` is always 1, but has a gradient. If the scores are cosines, the lowest
-    possible loss must be at least 90% of the loss with all scores equal.
+    must differ and the weights must change. A constant loss is reported only if no other rule explains it. The
+    model counts as its own reference if it also runs without gradients in at least 90% of the steps. At least 8 of
+    these must have been compared, and in 90% of those, both runs must have had the same input. A loss that is a
+    whole number is not reported if it contains `exp` or a division: `loss / loss.detach()` is always 1, but has a
+    gradient. If the scores are cosines, the lowest possible loss must be at least 90% of the loss that results
+    from equal scores.
 
     We chose these thresholds.
 
     ## Known problems
-    Before training, the plateau is detected on a few batches at most, and only if another learning rate gets past
-    it; `cannot-overfit-one-batch` covers all other causes. The trial is not used if the rate has a warm-up, or may
+    Before training, the plateau is detected only on a few batches, and only if another learning rate gets past it;
+    `cannot-overfit-one-batch` covers all other causes. The trial is not used if the rate has a warm-up, or may
     have one. In a watched run, only unweighted cross entropy on outputs of shape (examples, classes) is covered. A
     task that is inherently hard, such as the parity of many bits, or whose labels are independent of the inputs,
     looks the same.

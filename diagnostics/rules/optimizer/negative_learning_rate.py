@@ -42,8 +42,8 @@ class NegativeLearningRate(Rule):
     None.
 
     ## Known problems
-    A script that deliberately does gradient ascent with a negative rate, rather than by negating its loss, is
-    reported as well.
+    A script that deliberately does gradient ascent with a negative rate, rather than by negating its loss, is also
+    reported.
 
     ## Sources
     ziqi-jin/finetune-anything, issue 57; the documentation for `torch.optim.lr_scheduler.LambdaLR`.

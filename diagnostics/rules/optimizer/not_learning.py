@@ -82,19 +82,19 @@ class NotLearning(Rule):
     loss that the script differentiated. If the run is no better, the rule fits a linear and a radial model to some
     of its rows, to see whether they learn something that the model did not.
 
-    A triplet loss (`triplet_margin_loss`) is compared with its margin, which is its value when all embeddings are
+    A triplet loss (`triplet_margin_loss`) is compared with its margin, which is the loss when all embeddings are
     equal. Such a loss also ends at the margin, or just above it, if positives and negatives are passed in the
     wrong order.
 
-    In a PyTorch loop whose loss is a single call to a common loss function, and in Keras' `fit` and
-    `train_on_batch` with one of Keras' own losses, copies of the model are then trained from the initial weights
-    on the recorded batches (up to 150, and 16 MiB), each with one thing changed: scale, shape or order of the
-    data, learning rate, optimizer, mode, layers, initial weights, clipping, schedule, weight decay. Their losses
-    are compared on rows that no copy was trained on.
+    Then the rule trains copies of the model from the initial weights on the recorded batches (up to 150 batches
+    and 16 MiB), each with one thing changed: the scale, shape or order of the data, the learning rate, the
+    optimizer, the mode, the layers, the initial weights, clipping, the schedule or the weight decay. It compares
+    the losses of the copies on rows that none of them was trained on. This requires a PyTorch loop whose loss is a
+    single call to a common loss function, or Keras' `fit` or `train_on_batch` with one of Keras' own losses.
 
     If a loss covers several outputs or includes penalties on the weights, its value alone is not enough. The rule
-    then asks the trained model for predictions on training rows, and compares the predictions of each output with
-    a constant one.
+    then runs the trained model on training rows, and compares the predictions of each output with a constant
+    prediction.
 
     ## Why it is bad
     The first steps bring any model down to the constant prediction, which is the mean of the targets or the class
@@ -119,10 +119,10 @@ class NotLearning(Rule):
     The run must have at least 100 steps, its learning rate must have stopped rising, the script must have ended by
     itself, and the run must not alternate between training this model and another one. Two losses must be at least
     97% of the constant prediction's: the loss over the last third of the run, and the loss at the sampled steps in
-    its second half. The former may be lower by two standard errors of the constant prediction's loss over the
-    sampled batches.
+    its second half. The first may be below that limit by up to two standard errors of the constant prediction's
+    loss over the sampled batches.
 
-    The finding is a warning if the model could have learned something, which any of these shows:
+    The finding is a warning if the model could have learned something. Any of these shows that it could:
 
     - Its rows occur more than once in a run of at least 200 steps (two epochs or more if the size of the dataset
       is known), so even targets unrelated to them could have been memorised.
@@ -132,9 +132,9 @@ class NotLearning(Rule):
       or a number used for missing values is 100 standard deviations from all others.
     - The run ended with a loss 10% above that of the constant prediction after 200 steps or more.
 
-    It is also a warning if a single change makes a copy learn: no unchanged copy gets below 90% of the constant
-    prediction's loss, while the changed copy, even with its batches in a different order, gets below 85% of it and
-    below the unchanged copies by three times their spread.
+    It is also a warning if a single change makes a copy learn: the loss of no unchanged copy falls below 90% of
+    the constant prediction's, while that of the changed copy, even with its batches in a different order, falls
+    below 85% of it and is lower than the losses of the unchanged copies by three times their spread.
 
     Otherwise the finding is a note. It is also a note if the loss was still falling, with two exceptions: the run
     ended with a loss 10% above that of the constant prediction after 200 steps or more, or it ended above the
@@ -150,11 +150,11 @@ class NotLearning(Rule):
     We chose these thresholds.
 
     ## Known problems
-    A control experiment on labels of pure noise, redrawn at each step, is correctly reported as a note. The same
-    goes for the first epoch of a task that only a deep model can learn. A weak signal that explains less than 3%
-    of the targets' variance does not count. Weighted losses are not checked. Several outputs and penalties are
-    checked only in Keras, for models built from Keras' own layers: other models may reverse an output's gradient
-    on purpose.
+    A control experiment on labels of pure noise, redrawn at each step, is correctly reported as a note. So is the
+    first epoch of a task that only a deep model can learn. A model that has learned only a weak signal, which
+    explains less than 3% of the targets' variance, is still reported. Weighted losses are not checked. Several
+    outputs and penalties are checked only in Keras, for models built from Keras' own layers: other models may
+    reverse an output's gradient on purpose.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019): verify that the loss beats an

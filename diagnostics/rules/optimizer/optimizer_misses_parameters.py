@@ -24,17 +24,17 @@ class OptimizerMissesParameters(MessageRule):
     Compares the tensors that the optimizer holds with the model's parameters that require a gradient.
 
     Under `diagnose run`, it compares the parameters held by all optimizers with those that the first loss depends
-    on. These include parameters that the model does not register or re-creates in its forward pass, and those of
-    another model that feeds it, or of a head or a loss that takes its output. In Keras, it looks for layers that
-    are re-created in each call, and for a `tf.Variable` among the attributes of a layer, which Keras 3 does not
-    track. After the run, it looks for weights that a checkpoint lacked (a new head), that were frozen during
+    on. The latter include parameters that the model does not register or re-creates in its forward pass, and those
+    of another model that feeds it, or of a head or a loss that takes its output. In Keras, it looks for layers
+    that are re-created in each call, and for a `tf.Variable` among the attributes of a layer, which Keras 3 does
+    not track. After the run, it looks for new weights (missing from the checkpoint) that were frozen during
     training and still have their initial values, such as the classifier of a LoRA model without `task_type`. They
-    count only if shuffling their values changes the predictions of a copy. At the end of a watched run, it looks
-    for parameters that were frozen at the start and have received gradients since.
+    count only if shuffling their values changes the predictions of a copy of the model. At the end of a watched
+    run, it looks for parameters that were frozen at the start and have received gradients since.
 
     ## Why it is bad
-    An optimizer updates only the parameters that it was given when it was created. Parameters of a layer that was
-    added or replaced later get gradients but never change. An optimizer created for another model updates that
+    An optimizer updates only the parameters that it was given when it was created. If a layer is added or replaced
+    later, its parameters receive gradients but never change. An optimizer created for another model updates that
     model, and the model in the loop keeps its initial weights. No error is raised.
 
     ## Example
@@ -53,17 +53,18 @@ class OptimizerMissesParameters(MessageRule):
     The finding is an error if the optimizer holds none of the model's trainable parameters. It is a warning if the
     parameters it lacks make up at least 1% of the trainable weights (our choice: a forgotten layer, not a
     forgotten scale), or if the optimizer also holds tensors that the model does not have, as happens after a layer
-    is replaced. Otherwise it is a note. Frozen new weights are a warning if they are in the last layer that
-    runs, and otherwise a note, because a trained layer can adapt to the random layer before it.
+    is replaced. Otherwise it is a note. For frozen new weights, the finding is a warning if they are in the last
+    layer that runs, and otherwise a note, because a trained layer can adapt to the random layer before it.
 
     ## Known problems
-    If several optimizers train a model, each is reported for the parameters that the others hold. Training only a
-    head without freezing the rest is reported as well: call `requires_grad_(False)` on the other parameters, which
-    also saves the memory of their gradients. Foreign tensors on their own are not reported, because several
-    models, or a loss with parameters, may share an optimizer.
+    If several optimizers train one model, each of them is reported as missing the parameters that the others hold.
+    Training only a head without freezing the rest is reported as well: call `requires_grad_(False)` on the other
+    parameters, which also saves the memory of their gradients. Tensors that do not belong to the model are not
+    reported on their own, because several models, or a model and a loss with parameters, may share an optimizer.
 
     Another model counts only if it feeds this one or takes its output, is in training mode, and still has its
-    initial weights. So a pretrained extractor that you forgot to freeze is not reported, but a random one is.
+    initial weights. A pretrained feature extractor that you forgot to freeze is therefore not reported, but one
+    with random weights is.
 
     Frozen new weights are found by the keys that `from_pretrained` or `load_state_dict(strict=False)` reports as
     missing, if these are at most half of the weights. A head that replaces a loaded one is not found.

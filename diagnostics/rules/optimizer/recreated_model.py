@@ -19,12 +19,12 @@ class RecreatedModel(Rule):
     `apply(init_weights)` or `reset_parameters()`, and then trains it: with `fit` or `train_on_batch`, with a
     backward pass, or in a function whose name begins with "train" or "fit".
 
-    In PyTorch, and in Keras on TensorFlow, it also looks for an evaluation, after the last training step, of a
-    model that is not the trained one but another instance of its class, whose weights were never trained.
+    In PyTorch, and in Keras on TensorFlow, it also looks for an evaluation after the last training step that does
+    not use the trained model, but another instance of its class, whose weights were never trained.
 
     ## Why it is bad
-    A new model starts from random weights. Everything learned in the previous epochs is thrown away, and you end
-    up with a model that was trained for one epoch.
+    A new model starts from random weights. Everything learned in the previous epochs is lost, and the final model
+    has been trained for only one epoch.
 
     ## Example
     ```python
@@ -49,16 +49,16 @@ class RecreatedModel(Rule):
     two random draws) or, if the trained model is gone, look freshly initialised. In Keras, this means that they
     were never assigned, every bias is 0, and the kernels fill the interval from which Keras draws them. In
     PyTorch, the instance must be evaluated on at least 8 rows. The trained model must not be evaluated after its
-    last step, because an untrained model next to it may be a baseline.
+    last step, because an untrained model that is evaluated alongside it may be a baseline.
 
     ## Known problems
     The model is recognised by the call that creates it: `Sequential`, `Model`, `clone_model`, a class defined in
-    the script, a function that calls one of these, or a name such as `build_model`. If only the name of the loop's
-    variable says that it counts epochs, the finding is a note. Other loops are reported only if they re-initialise
-    the weights under an optimizer that was created before the loop.
+    the script, a function that calls one of these, or a name such as `build_model`. If only the name of the loop
+    variable suggests that the loop counts epochs, the finding is a note. Other loops are reported only if they
+    re-initialise weights that an optimizer created before the loop still holds.
 
     ## Sources
-    Public questions about losses that start over in each epoch.
+    Forum questions about losses that start over in each epoch.
     """
 
     severity = "warning"

@@ -11,8 +11,8 @@ class RecreatedOptimizer(Rule):
     """The optimizer is re-created for each step and loses its state.
 
     ## What it does
-    For each model that a script trains, counts the optimizers that took one step and were then replaced by another
-    one for the same parameters.
+    For each model that a script trains, counts the optimizers that took one step and were then replaced with
+    another one for the same parameters.
 
     ## Why it is bad
     The optimizer stores momentum and Adam's running averages. A re-created one starts without them: each step of
@@ -41,15 +41,15 @@ class RecreatedOptimizer(Rule):
     ## Thresholds
     There must be 20 steps in a row, each by a new optimizer that keeps tensors as its state (plain SGD has no
     state to lose). Test-time adaptation, which restores the weights before each step, is not reported, and neither
-    is a model that loads weights in between. We chose this threshold.
+    is a model whose weights are reloaded between steps. We chose this threshold.
 
     ## Known problems
-    An optimizer that is re-created for each epoch or every few steps, such as for each task in meta-learning, is
-    not reported. After the finding, the steps of this model are no longer watched.
+    An optimizer that is re-created once per epoch or every few steps, for example once per task in meta-learning,
+    is not reported. After the finding, the steps of this model are no longer watched.
 
     ## Sources
-    Kingma and Ba, "Adam: A Method for Stochastic Optimization" (2015), section 2.1; public questions about
-    training functions that create their own optimizer.
+    Kingma and Ba, "Adam: A Method for Stochastic Optimization" (2015), section 2.1; forum questions about training
+    functions that create their own optimizer.
     """
 
     severity = "warning"

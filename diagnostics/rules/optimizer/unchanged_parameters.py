@@ -23,10 +23,10 @@ class UnchangedParameters(Rule):
     """No weight of the model changes, although the optimizer steps or should step.
 
     ## What it does
-    In a watched run, compares the weights before and after a step, at sampled steps, and fires if not a single
-    weight ever changed. It also reports
+    In a watched run, compares the weights before and after each sampled step, and fires if not a single weight
+    ever changed. It also reports
 
-    - a loop that makes many passes while no optimizer steps at all,
+    - a loop with many passes but without a single optimizer step,
     - in TensorFlow, gradients that are computed with tapes and never applied,
     - in Keras, 20 calls to `train_on_batch` on a model that was frozen each time, such as a GAN's discriminator
       that was frozen for the combined model, and
@@ -48,14 +48,14 @@ class UnchangedParameters(Rule):
     ```
 
     ## Thresholds
-    One of these is enough: at least 3 sampled steps, all without any change; 100 passes without an optimizer step,
-    and a call to `zero_grad()` that shows that steps were intended; or 20 backward passes and 20 calls to
-    `zero_grad()` (or 20 tapes) without a step. With tapes, the script must also have created an optimizer, and all
-    biases must still be 0, as initialised. We chose these thresholds.
+    One of these is enough: at least 3 sampled steps, none of which changed any weight; 100 passes without an
+    optimizer step, and a call to `zero_grad()`, which shows that steps were intended; or 20 backward passes and 20
+    calls to `zero_grad()` (or 20 tapes) without a step. With tapes, the script must also have created an
+    optimizer, and all biases must still have their initial value of 0. We chose these thresholds.
 
     ## Known problems
-    Only a model that does not change at all is reported. Single layers are not, because a learning rate of 0 may
-    freeze them on purpose. A run that is watched only after its schedule has reached 0 is reported.
+    Only a model that does not change at all is reported. Individual layers are not, because a learning rate of 0
+    may freeze them on purpose. A run that is watched only after its schedule has reached 0 is reported.
 
     ## Sources
     PyTorch's documentation for `torch.optim` ("Constructing it"), on optimizers made before the model is replaced

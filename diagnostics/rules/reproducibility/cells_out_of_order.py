@@ -12,16 +12,16 @@ NAMED = 5  # further names
 
 
 class CellsOutOfOrder(Rule):
-    """A notebook's results come from cells that were run in a different order.
+    """A notebook's results come from cells that were not run in order.
 
     ## What it does
     Compares the order of the cells in a notebook file with the execution counts of their last runs, such as
-    `In[7]`. Names a cell whose variable came from a different cell than it would if the notebook were run from the
-    top, or was set again after the cell was run.
+    `In[7]`. Names a cell if one of the variables it uses was set by a different cell than in a run from the top,
+    or was set again after the cell was run.
 
     ## Why it is bad
-    The results below a cell reflect the state that the kernel had at the time. If the cell with the learning rate
-    was edited and run again after training, the curve in the notebook belongs to a learning rate that no longer
+    The results below a cell reflect the state of the kernel at the time. If the cell with the learning rate was
+    edited and run again after training, the curve in the notebook belongs to a learning rate that no longer
     appears in it.
 
     ## Example
@@ -37,13 +37,13 @@ class CellsOutOfOrder(Rule):
     ```
 
     ## Thresholds
-    None. The finding is always a note: execution counts do not show whether a cell was changed in between. Cells
+    None. The finding is always a note: execution counts do not show whether a cell was edited between runs. Cells
     that only import, or only define functions and classes, may be run again at any time.
 
     ## Known problems
     The counts of different sessions cannot be distinguished, unless two cells have the same count; then nothing is
-    reported. Changes inside an object, such as the weights of a model during training, have no name and go
-    unnoticed.
+    reported. Changes inside an object, such as those to a model's weights during training, do not rebind a name,
+    so they go unnoticed.
 
     ## Sources
     J. F. Pimentel et al., "A Large-Scale Study About Quality and Reproducibility of Jupyter Notebooks" (MSR 2019).

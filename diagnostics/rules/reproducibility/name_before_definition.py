@@ -16,8 +16,8 @@ class NameBeforeDefinition(Rule):
 
     ## What it does
     Reads the cells of a notebook file from the top, without running them. It tracks which names each cell binds,
-    deletes and reads, including inside the functions that it calls, and reports a name that is read before any
-    cell above defines it.
+    deletes and reads (also in the functions that the cell calls), and reports a name that is read although no cell
+    above defines it.
 
     ## Why it is bad
     The kernel remembers what the notebook no longer shows: a cell that was deleted or edited after it was run, or
@@ -44,12 +44,12 @@ class NameBeforeDefinition(Rule):
     ```
 
     ## Thresholds
-    None. The finding is a warning if the notebook itself proves it: the cell has been run although nothing defines
-    the name, or the name is defined only further down or deleted above. It is a note if no cell defines the name
-    and the cell has not been run, because the name may be defined outside the notebook.
+    None. The finding is a warning if the notebook itself proves that the name is missing: the cell has been run
+    although nothing defines the name, or the name is defined only further down or deleted above. It is a note if
+    no cell defines the name and the cell has not been run, because the name may be defined outside the notebook.
 
     ## Known problems
-    Reads count only if they are certain to happen. Reads in a branch of an `if`, in a `try` with handlers, in a
+    A read counts only if it is certain to happen. Reads in a branch of an `if`, in a `try` with handlers, in a
     method, or in a function that is never called by name are ignored. After `from x import *`, `exec`, `globals()`
     or an unknown magic (`%run`), any name may be defined, so nothing is reported. Cells that failed, or that are
     tagged `raises-exception` or `skip-execution`, are not checked.

@@ -23,9 +23,9 @@ class RedefinedName(Rule):
     """A notebook redefines a name and later uses it with its original meaning.
 
     ## What it does
-    Follows the names in a notebook file from the top, without running it. Reports a number, text, list or similar
-    value that is called as a function. Also reports a name that is a value when a function is defined, but a loop
-    variable or a function when that function is called, or the other way round.
+    Follows the names in a notebook file from the top, without running it. Reports a number, string, list or
+    similar value that is called as a function. Also reports a name that refers to a value when a function that
+    reads it is defined, but to a loop variable or a function when that function is called, or vice versa.
 
     ## Why it is bad
     All cells share one namespace. `sum = 0.0` in one cell hides Python's `sum` in all others, and `for model in
@@ -55,7 +55,8 @@ class RedefinedName(Rule):
 
     ## Thresholds
     None. The finding is a warning if the call fails when the notebook is run from the top: the last value assigned
-    to the name is not callable, whichever branches are taken. It is a note if only the kind of value changes.
+    to the name is not callable, whichever branches are taken. It is a note if only the kind of value that the name
+    refers to changes.
 
     ## Known problems
     Only values that are visible in the source are recognised: `accuracy = correct / total` may be anything. A name

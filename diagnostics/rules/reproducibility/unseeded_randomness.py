@@ -15,12 +15,13 @@ class UnseededRandomness(Rule):
 
     ## What it does
     Only on request, with `examine(..., check_reproducible=True)`: runs one step twice, each time on a new copy of
-    the model with the same rows and seeds, and compares batch, layers, loss and gradients bit for bit.
+    the model with the same rows and seeds, and compares the batches, layer outputs, losses and gradients bit for
+    bit.
 
     ## Why it is bad
     A run that cannot be reproduced is hard to debug: the effect of a change cannot be distinguished from chance.
-    Setting the seeds at the top of a script is meant to prevent that, but affects only the generators that are
-    seeded there.
+    Seeds at the top of a script are meant to prevent this, but they affect only the generators that are seeded
+    there.
 
     ## Example
     ```python
@@ -43,8 +44,9 @@ class UnseededRandomness(Rule):
     ```
 
     ## Thresholds
-    None: one bit is enough. If the first difference is less than 1e-4 of the largest value in that tensor (our
-    choice), it is attributed to an operation without a fixed order of summation, otherwise to random numbers.
+    None: a difference of one bit is enough. If the first difference is less than 1e-4 of the largest value in that
+    tensor (our choice), it is attributed to an operation without a fixed order of summation, otherwise to random
+    numbers.
 
     ## Known problems
     Generators that were created with a seed are reset before each of the two steps. A NumPy generator counts as

@@ -18,12 +18,12 @@ MAX_FEATURES = 1000  # of a table, whose columns each have their own scale
 
 @dataclass(frozen=True)
 class InputScale:
-    """The scale of an input, or of one column of it.
+    """The scale of an input, or of one of its columns.
 
     Attributes:
         name: the name of the input.
         column: the number of the column if the input is a table; None otherwise.
-        size: root mean square, in the input's own unit.
+        size: root mean square, in the unit of the input.
         low: smallest value.
         high: largest value.
         pixels: whether the values are integers from 0 to 255.

@@ -54,7 +54,7 @@ class LossCurve:
         since: first step of the final level.
         until: last step of the final level.
         chance: loss of a constant prediction, in nats; None if not known.
-        swings: lowest and highest tenth of the losses, if it oscillates; None otherwise.
+        swings: 10th and 90th percentiles of an oscillating loss; None otherwise.
     """
 
     began: float

@@ -24,7 +24,7 @@ class UnseenTokens:
         share: the fraction of held-out tokens that never occur in training.
         by_chance: the largest such share in random splits of the same rows.
         ids: the unseen tokens, the most frequent first.
-        count: how often the unseen tokens occur in the held-out rows.
+        count: the number of times that the unseen tokens occur in the held-out rows.
         tokens: the number of tokens in the held-out rows.
     """
 

@@ -27,14 +27,14 @@ class InitialLossOff(Rule):
     """The initial loss is far above chance.
 
     ## What it does
-    Compares the cross entropy of one batch, before any training, with chance, ln C: the cross entropy of a model
-    that gives each of the C classes the same probability.
+    Compares the cross entropy of one batch, before any training, with the chance level, ln C: the cross entropy of
+    a model that gives each of the C classes the same probability.
 
     ## Why it is bad
     An untrained model should not be confident. If its loss starts far above ln C, its predictions are confidently
     wrong: the inputs are not scaled, the initial weights are too large, or the head was trained with the classes
-    in a different order. The first steps do nothing but correct that, and their gradients are large enough to harm
-    the other layers. The finding lists the causes that the batch and the model do not rule out.
+    in a different order. The first steps only correct this, and their gradients are large enough to harm the other
+    layers. The finding lists the causes that the batch and the model do not rule out.
 
     ## Example
     ```python
@@ -63,10 +63,10 @@ class InitialLossOff(Rule):
     Keras' Glorot initialisation turns wide, unit-scale features into logits with a spread of up to 1.4. In a
     simulation with normal logits of that spread and batches of 32, up to 2 in 100 healthy models started above the
     threshold. Losses that have class weights, or that sum over the examples instead of averaging, are not checked,
-    because their chance level is not ln C. Neither are scores scaled up by a single factor, as in margin or
-    contrastive losses on cosines: their initial loss is large by design. A model whose last layer is frozen is not
-    checked either: it was pretrained, and with new adapters on new data, its first predictions may be confidently
-    wrong. The same is true of a language model from a checkpoint, on text unlike its training text.
+    because their chance level is not ln C. Nor are losses of scores that a single factor scales up, as in margin
+    or contrastive losses on cosines: their initial value is large by design. A model whose last layer is frozen is
+    not checked either: it was pretrained, and with new adapters on new data, its first predictions may be
+    confidently wrong. The same is true of a pretrained language model on text unlike its training text.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "verify loss @ init".

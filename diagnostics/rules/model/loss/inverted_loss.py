@@ -24,8 +24,7 @@ class InvertedLoss(Rule):
 
     For PyTorch, reads the gradient of the model's output in sampled steps. It checks whether the loss is the
     negative of a squared error or a cross entropy, whether an optimizer with `maximize=True` increases such a
-    loss, and whether a step against the gradient moves the output away from the target that accompanies the input
-    in the loader's batch.
+    loss, and whether a step against the gradient moves the output away from the target that belongs to the input.
 
     ## Why it is bad
     Training makes the loss small, whatever it measures. A score that should be high (Dice, IoU, a cosine) falls to
@@ -49,11 +48,11 @@ class InvertedLoss(Rule):
     single value may be a distance, which should be low for pairs with the label 1. A single value counts only if
     most targets differ and its correlation with them is -0.5 or less. The targets must be masks or images from 0
     to 1, or the loss must ignore the scale of the predictions, as a cosine does. Other targets may be costs or
-    advantages.
+    advantages rather than values to predict.
 
-    PyTorch: there must be at least 4 sampled steps, 90% of them with the wrong sign. The negative of a formula
-    must match the losses of the run to within 0.2%, and there must be more than one target. The value of the
-    formula must rise, and start at no less than half of a constant prediction's loss: a trained model that is
+    PyTorch: there must be at least 4 sampled steps, 90% of them with the wrong sign. The negative of a known
+    formula must match the losses of the run to within 0.2%, and the targets must not all be equal. The value of
+    the formula must rise, starting at no less than half the loss of a constant prediction: a trained model that is
     being made to unlearn starts lower. The formula is not checked if an earlier loop of the script trained the
     model. For masks with at least 8 values per row, 95% of the gradients of the foreground and 95% of those of the
     background must have the wrong sign. For other targets, the gradient must be a negative multiple of the error
@@ -62,8 +61,8 @@ class InvertedLoss(Rule):
 
     ## Known problems
     Keras is covered only on TensorFlow, with one output, after `fit` or `train_on_batch` under `diagnose run`;
-    PyTorch only with one output that is a tensor. A loss whose targets are not answers, such as masks of areas to
-    avoid, is reported.
+    PyTorch is covered only for models that return a single tensor. A loss that is meant to keep the predictions
+    away from the targets, such as masks of areas to avoid, is reported by mistake.
 
     ## Sources
     Public reports of Dice and IoU coefficients that were minimised, and of losses with an extra minus sign.

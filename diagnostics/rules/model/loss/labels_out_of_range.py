@@ -20,8 +20,8 @@ class LabelsOutOfRange(MessageRule):
     """A label names a class that the model does not have.
 
     ## What it does
-    Compares the class labels of a batch with the number of outputs that the model has. Labels must be between 0
-    and the number of outputs minus 1; the ignore index (-100 unless the loss specifies another) is left out.
+    Compares the class labels of a batch with the model's number of outputs. Labels must be between 0 and the
+    number of outputs minus 1; the ignore index (-100 unless the loss specifies another) is excluded.
 
     ## Why it is bad
     The loss uses the label as an index into the outputs. If there is no such output, PyTorch on a CPU raises
@@ -44,8 +44,8 @@ class LabelsOutOfRange(MessageRule):
     None: one label outside the range is enough.
 
     ## Known problems
-    Before training, only one batch is checked. A label that is too rare to be in this batch is found only when the
-    loss fails on it.
+    Before training, only one batch is checked. A label that is too rare to occur in this batch is found only when
+    the loss fails on it.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline"; PyTorch's documentation for

@@ -19,8 +19,9 @@ class ProbabilitiesAsLogits(Rule):
 
     ## Why it is bad
     Probabilities differ by at most 1, so a softmax over them is never confident: with 3 classes, the true one gets
-    at most 0.58, which is a cross entropy of 0.55. The gradient has to pass through two saturating functions.
-    Training is slow and gets stuck at a plateau. The accuracy often looks acceptable, so the bug goes unnoticed.
+    at most 0.58, which corresponds to a cross entropy of 0.55. The gradient has to pass through two saturating
+    functions. Training is slow and gets stuck at a plateau. The accuracy often looks acceptable, so the bug goes
+    unnoticed.
 
     ## Example
     ```python
@@ -36,17 +37,18 @@ class ProbabilitiesAsLogits(Rule):
     ```
 
     ## Thresholds
-    None. Predictions must be non-negative and add up to 1 for every example of the batch, up to rounding errors,
-    which does not happen to logits by chance. It is also enough if the last layer is known to be a softmax or
-    sigmoid. The lowest loss in the message is the loss of an example whose true class has probability 1 and all
-    others 0: ln(1 + (C - 1)/e) for C classes. A binary loss is at least ln(1 + 1/e) = 0.31 where the target is 1,
-    and ln 2 = 0.69 where it is 0.
+    None. Predictions must be non-negative and add up to 1 for every example of the batch, up to rounding errors;
+    logits do not do this by chance. A last layer that is known to be a softmax or sigmoid is also enough. The
+    lowest loss in the message is the loss of an example whose true class has probability 1 and all others 0:
+    ln(1 + (C - 1)/e) for C classes. A binary loss is at least ln(1 + 1/e) = 0.31 where the target is 1, and ln 2 =
+    0.69 where it is 0.
 
     ## Known problems
-    The finding is a warning, not an error, because such a model does learn, and its largest output is often the
-    true class. A sigmoid that is a function call instead of a layer is not found, because logits between 0 and 1
-    look the same. Keras on TensorFlow undoes a softmax or sigmoid directly before a loss with `from_logits=True`,
-    and only warns. Such a model trains correctly and is not reported, because the loss then reads probabilities.
+    The finding is a warning, not an error, because such a model does learn, and its largest output is often that
+    of the true class. A sigmoid that is a function call instead of a layer is not found, because logits between 0
+    and 1 look the same. If a loss with `from_logits=True` directly follows a softmax or sigmoid, Keras on
+    TensorFlow bypasses that activation and only warns. Such a model trains correctly and is not reported, because
+    the loss then reads probabilities.
 
     ## Sources
     The documentation for `torch.nn.CrossEntropyLoss` ("the input is expected to contain the unnormalized logits

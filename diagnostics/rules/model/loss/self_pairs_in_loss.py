@@ -23,9 +23,9 @@ class SelfPairsInLoss(Rule):
     row, including itself, although no row is its own target.
 
     ## Why it is bad
-    No vector is more similar to a row than the row itself, whatever the weights. If it counts as a negative, it
-    takes most of the probability: the loss cannot come near 0, the gradient of all true negatives is small, and
-    the accuracy stays at 0.
+    No vector is more similar to a row than the row itself, whatever the weights. If the row itself counts as a
+    negative, it takes most of the probability: the loss cannot come close to 0, the gradients of all real
+    negatives are small, and the accuracy stays at 0.
 
     ## Example
     ```python
@@ -41,12 +41,12 @@ class SelfPairsInLoss(Rule):
     ```
 
     ## Thresholds
-    There must be at least 8 rows, each with as many scores as there are rows. The scores must be symmetric, equal
-    on the diagonal and highest there, to within 0.2% of the largest, and no row may be its own target. We chose
-    these numbers.
+    There must be at least 8 rows, each with as many scores as there are rows. The matrix of scores must be
+    symmetric, with equal values on the diagonal that are the highest in their rows (to within 0.2% of the largest
+    score). No row may be its own target. We chose these numbers.
 
     ## Known problems
-    Similarities of vectors with different lengths, such as plain dot products, are not checked.
+    Similarities between vectors with different norms, such as plain dot products, are not checked.
 
     ## Sources
     Chen et al., "A Simple Framework for Contrastive Learning of Visual Representations" (2020), equation 1, whose

@@ -12,9 +12,9 @@ class SwappedLossArguments(Rule):
     """A custom Keras loss takes its arguments in the wrong order: predictions first, targets second.
 
     ## What it does
-    Reads the argument names of a loss that was passed to `compile`. If the first is named for predictions
-    (`y_pred`, `output`) and the second for targets (`y_true`, `labels`), computes the loss on a batch in the order
-    that Keras uses and in the reverse order.
+    Reads the argument names of a loss that was passed to `compile`. If the first is named after predictions
+    (`y_pred`, `output`) and the second after targets (`y_true`, `labels`), computes the loss on a batch in the
+    order that Keras uses and in the reverse order.
 
     ## Why it is bad
     Keras passes the targets first, whatever the arguments are named. A squared difference is the same both ways. A
@@ -36,7 +36,7 @@ class SwappedLossArguments(Rule):
     ```
 
     ## Thresholds
-    The two values must differ by more than 0.1%.
+    The two losses must differ by more than 0.1%.
 
     ## Known problems
     The rule covers only Keras on TensorFlow, under `diagnose run`, with one output. Argument names such as `a` and

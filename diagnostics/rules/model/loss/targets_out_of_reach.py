@@ -48,7 +48,7 @@ class TargetsOutOfReach(Rule):
 
     ## What it does
     Compares the targets of one batch with the range of the model's last activation (for a squared or absolute
-    error), and with the targets that the loss is made for:
+    error), and with the targets that the loss is designed for:
 
     - binary cross entropy: 0 to 1
     - categorical cross entropy: class indices, or one-hot rows for several outputs
@@ -62,9 +62,9 @@ class TargetsOutOfReach(Rule):
 
     ## Why it is bad
     A sigmoid returns values from 0 to 1. If the targets are prices from 3 to 103, every prediction saturates at 1,
-    where its gradient is zero: the loss falls for a moment and then stays at the mean squared distance from 1.
-    Binary cross entropy is a distance only for targets from 0 to 1. For labels of -1 and 1, or pixels from 0 to
-    255, it has no minimum, falls below 0 and rewards ever larger logits.
+    where its gradient is zero: the loss falls briefly and then stays at the mean squared distance from 1. Binary
+    cross entropy is a distance only for targets from 0 to 1. For labels of -1 and 1, or pixels from 0 to 255, it
+    has no minimum, falls below 0 and rewards ever larger logits.
 
     ## Example
     ```python
@@ -80,17 +80,17 @@ class TargetsOutOfReach(Rule):
 
     ## Thresholds
     At least 10% of the batch's targets must be out of range by 10% of the range (or of the largest target if the
-    range is unbounded). For binary cross entropy, the margin is 0.001, a rounding error. For categorical cross
-    entropy, at least 10% of the rows must have several nonzero numbers whose sum differs from 1 by more than 0.1,
-    and one metric must be an accuracy: models of word counts, for which the same formula is a likelihood, are
-    trained without an accuracy metric. In PyTorch, such rows must contain only 0 and 1, cover at most 50 classes,
-    and not come from pairs within the batch. For CTC, one blank in a target is enough, or half of the examples
-    must have too few frames. We chose these thresholds.
+    range is unbounded). For binary cross entropy, the margin is 0.001, to allow for rounding errors. For
+    categorical cross entropy, at least 10% of the rows must have several nonzero numbers whose sum differs from 1
+    by more than 0.1, and one metric must be an accuracy: models of word counts, for which the same formula is a
+    likelihood, are trained without an accuracy metric. In PyTorch, such rows must contain only 0 and 1, cover at
+    most 50 classes, and not form a symmetric matrix, as the pairs within a batch do. For CTC, a single blank in a
+    target is enough, as are too few frames in half of the examples. We chose these thresholds.
 
     ## Known problems
     Only one batch is checked, and only if the last activation is known; in PyTorch it is read from the graph of
-    the output. A loss that ignores some targets, such as -1, is checked only if its value shows that it did not
-    ignore them.
+    the output. A loss that ignores some targets, such as those equal to -1, is checked only if its value shows
+    that it did not ignore them.
 
     ## Sources
     The documentation for `torch.nn.BCEWithLogitsLoss` ("targets t[i] should be numbers between 0 and 1") and

@@ -19,7 +19,7 @@ class UnusedClasses(Rule):
 
     ## What it does
     Compares the number of outputs with the number of classes: the number of class names if the dataset has them,
-    or else the highest label in the rows that were read, plus one.
+    and otherwise the highest label in the rows that were read, plus one.
 
     ## Why it is bad
     Usually the last layer was made for other data, such as the 1000 classes of ImageNet in a model for ten kinds
@@ -46,7 +46,8 @@ class UnusedClasses(Rule):
     ## Known problems
     An output layer that was widened on purpose, to a multiple of 64 for speed or to leave room for future classes,
     is also reported if there are few classes. A debugging subset of a sorted dataset contains only the first
-    classes; if the dataset has no class names, that looks the same as a last layer made for other data.
+    classes; if the dataset has no class names, the rule cannot distinguish this from a last layer made for other
+    data.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "init well": the last layer should fit the

@@ -41,10 +41,9 @@ class CheckpointKeysMismatch(MessageRule):
     """The keys of a checkpoint differ from those of the model.
 
     ## What it does
-    Compares the missing and the unexpected keys in the error message. Reports the prefix that would make them
-    equal, a checkpoint that contains more than the model's state, or the layers that differ. In a watched run, it
-    makes the same comparison after a `load_state_dict(..., strict=False)` that found hardly any of the model's
-    keys.
+    Compares the missing and the unexpected keys in the error message. Reports a prefix that would make them equal,
+    a checkpoint that contains more than the model's state, or the layers that differ. In a watched run, it makes
+    the same comparison after a `load_state_dict(..., strict=False)` that found hardly any of the model's keys.
 
     ## Why it is bad
     `load_state_dict` matches weights by name. `DataParallel` and `DistributedDataParallel` put `module.` in front
@@ -65,12 +64,13 @@ class CheckpointKeysMismatch(MessageRule):
     ```
 
     ## Thresholds
-    None if loading failed. With `strict=False`, fewer than 10% of the model's keys must be found, with at least as
-    many checkpoint keys left over, or a prefix must make most of them fit. Otherwise the partial load may be
-    intended, as for a new head or part of a larger checkpoint.
+    None if loading failed. With `strict=False`, fewer than 10% of the model's keys must be found, and at least as
+    many of the checkpoint's keys must be left over. Alternatively, at least half of the model's keys must be
+    missing, and adding or removing a prefix must make the keys match. Otherwise the partial load may be intended,
+    as for a new head or part of a larger checkpoint.
 
     ## Known problems
-    Error messages from old versions stop at the first key, so only that key is known.
+    Error messages from old versions name only the first key, so only that key is known.
 
     ## Sources
     The documentation for `torch.nn.Module.load_state_dict`, and PyTorch's tutorial "Saving and loading models"

@@ -6,7 +6,7 @@ from diagnostics.engine.message_rule import MessageRule
 
 
 class MismatchedCall(MessageRule):
-    """A model or a tensor function receives arguments, or a type, that it does not take.
+    """A model or a tensor function receives arguments, or a type, that it does not accept.
 
     ## What it does
     Recognises the messages of Python, PyTorch, torchvision and OpenCV about a `forward` that is called with too
@@ -33,8 +33,8 @@ class MismatchedCall(MessageRule):
     None: the rule fires only after a call has failed.
 
     ## Known problems
-    The text of a traceback names the type, but not where the value was created. Given the exception itself, the
-    finding names the variable, what it held, and the line that set it.
+    The text of a traceback names the type, but not where the value was created. If the exception itself is
+    available, the finding also names the variable, its value, and the line that set it.
 
     ## Sources
     The documentation for `torch.nn.LSTM`, transformers' `ModelOutput` and `cv2.imread`.

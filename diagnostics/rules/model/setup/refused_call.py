@@ -13,8 +13,8 @@ class RefusedCall(MessageRule):
     missing part (a dataset, a loader, a step, `compile`, a process group) or an unsupported request.
 
     ## Why it is bad
-    The library checks at the first call that needs the part, often far from the line where it was left out, and
-    its message uses the library's vocabulary, not the script's.
+    The library checks at the first call that needs the part, often far from the line that should have provided it,
+    and the message uses the library's vocabulary, not the script's.
 
     ## Example
     ```python

@@ -15,22 +15,23 @@ class SettingWithoutEffect(Rule):
     """The script sets an attribute that nothing reads, so the setting has no effect.
 
     ## What it does
-    Looks for attributes that look like settings but are not: `requires_grad` of a module, `require_grad` of a
-    parameter, `lr` of an optimizer, `transform` of a `Subset`, `shuffle` of a `DataLoader`. Modules and parameters
-    are checked just before an optimizer step, optimizers in all sampled steps.
+    Looks for attributes that resemble settings but have no effect: `requires_grad` of a module, `require_grad` of
+    a parameter, `lr` of an optimizer, `transform` of a `Subset`, `shuffle` of a `DataLoader`. Modules and
+    parameters are checked just before an optimizer step, and optimizers in all sampled steps.
 
-    `diagnose run` also reads the script. It looks for two parts of a split that set the same attribute of their
-    shared dataset to different values, so that the second overwrites the first. It also looks for statements that
-    discard their result: a method that returns a new tensor, such as `scores.masked_fill(mask, -1e9)`, or a loop
-    over parameters that rebinds the loop variable. For Keras, it looks for layers that have a regularizer or call
-    `add_loss` while a custom `train_step` or training loop never reads the model's `losses`.
+    `diagnose run` also reads the script. It looks for code that sets the same attribute through both parts of a
+    split, to different values: the parts share one dataset, so the second value overwrites the first. It also
+    looks for statements that discard their result: a method that returns a new tensor, such as
+    `scores.masked_fill(mask, -1e9)`, or a loop over parameters that rebinds the loop variable. For Keras, it looks
+    for layers that have a regularizer or call `add_loss` while a custom `train_step` or training loop never reads
+    the model's `losses`.
 
     ## Why it is bad
     Python raises no error when a script sets an attribute that nothing else uses. PyTorch never reads it: the
-    layers that should be frozen are trained, the learning rate does not change, the images are not augmented. The
-    parts of `random_split` share one dataset, so `val_set.dataset.transform` is also the transform of the training
-    part. If a result is discarded, it might as well never have been computed: the mask is not applied, and the
-    moving average of the weights stays at its initial value.
+    layers that should be frozen are trained, the learning rate does not change, and the images are not augmented.
+    The parts of `random_split` share one dataset, so `val_set.dataset.transform` is also the transform of the
+    training part. A result that is discarded might as well never have been computed: the mask is not applied, and
+    the moving average of the weights stays at its initial value.
 
     ## Example
     ```python
@@ -49,12 +50,12 @@ class SettingWithoutEffect(Rule):
 
     ## Thresholds
     None. A module counts only if all its parameters require and have gradients and are about to be changed by the
-    optimizer, and if no class in the model uses the name. An optimizer counts if it is one of PyTorch's own, its
-    rates never changed, and the attribute differs from all of them. A subset counts if its dataset has an
-    attribute of that name with a different value. Discarded results count only for PyTorch functions, tensor
-    methods that have an in-place version, and some methods of pandas and of datasets; statements inside `try` do
-    not count. Layer losses count as used if any code other than an evaluation reads them or calls a
-    regularizer.
+    optimizer, and if no class in the model uses the attribute's name. An optimizer counts if it is one of
+    PyTorch's own, its rates never changed, and the attribute differs from all of them. A subset counts if its
+    dataset has an attribute of that name with a different value. Discarded results count only for PyTorch
+    functions, tensor methods that have an in-place version, and some methods of pandas and of datasets; statements
+    inside `try` do not count. Layer losses count as used if any code other than an evaluation reads them or calls
+    a regularizer.
 
     ## Known problems
     A script that reads the attribute itself, outside the model, and acts on it is reported by mistake if the

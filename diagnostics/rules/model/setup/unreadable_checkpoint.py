@@ -14,8 +14,8 @@ class UnreadableCheckpoint(MessageRule):
 
     ## Why it is bad
     A checkpoint is a file in a particular format, often a pickle: it refers to classes that must be importable,
-    and the library that reads it must be of a version that supports the format. No training is lost; only reading
-    fails.
+    and the library that reads it must be of a version that supports the format. Training itself is not affected;
+    only reading the file fails.
 
     ## Example
     ```python
@@ -33,7 +33,7 @@ class UnreadableCheckpoint(MessageRule):
     None: the rule fires only after reading has failed.
 
     ## Known problems
-    A file that is damaged in the middle can cause the error message of a different format.
+    The error message for a file that is damaged in the middle can look like the one for a wrong format.
 
     ## Sources
     PyTorch's "Serialization semantics" (`weights_only`), and Keras' guide "Save, serialize, and export models".

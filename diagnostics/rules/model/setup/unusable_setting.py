@@ -21,7 +21,7 @@ class UnusableSetting(MessageRule):
 
     ## Why it is bad
     Such settings are strings and numbers that are checked only at run time: a layer name from another
-    architecture, a metric that is logged under another name, a port that a previous run still holds.
+    architecture, a metric that is logged under another name, or a port that a previous run still occupies.
 
     ## Example
     ```python
