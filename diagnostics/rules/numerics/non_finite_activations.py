@@ -77,12 +77,12 @@ class NonFiniteActivations(MessageRule):
             f"input was finite.{why}{nonfinite.examples(origin)} {nonfinite.how_known(origin)}"
             + (f"\n{table}" if table else ""),
             fix=(
-                *(() if full else ("compute this part in float32: torch.autocast(device, enabled=False)",)),
-                "limit the module's input: normalise it, clip the gradients, or lower the learning rate",
+                *(() if full else ("run this module in float32: torch.autocast(device, enabled=False)",)),
+                "keep the module's inputs small: normalise them, clip the gradients, or lower the learning rate",
             )
             if overflow
-            else "look in this module for a log or square root of a number <= 0, for 0 / 0, and for inf - inf, "
-            "as in a softmax whose positions are all masked",
+            else "look in this module for log(0), the log or square root of a negative number, 0 / 0, or "
+            "inf - inf, as in a softmax with every position masked",
             evidence=nonfinite.evidence(origin),
             step=origin.step,
         )
