@@ -10,10 +10,10 @@ def changed_predictions(removed: RemovedPadding | None) -> str:
     if removed is None or not removed.changed:
         return ""
     rows = f"{removed.changed} of {removed.rows} padded rows"
-    without = "With the padding at the other end" if removed.moved else "Without their padding"
+    change = "Moving the padding to the other end" if removed.moved else "Removing the padding"
     if removed.by_class:
-        return f"{without}, {rows} get another class. "
+        return f"{change} changes the predicted class of {rows}. "
     return (
-        f"{without}, the predictions for {rows} change by more than half of the standard deviation over the rows "
+        f"{change} changes the predictions for {rows} by more than half of their standard deviation across rows "
         f"({removed.spread:.2g}). "
     )

@@ -135,7 +135,9 @@ def _causes(model: ModelFacts | None, batch: BatchFacts | None) -> dict[str, str
     found = {}
     looked_up = model is not None and model.embedding_rows is not None
     if batch is None or any(_is_large(values, looked_up) for values in batch.inputs.values() if values.size):
-        found["the inputs are not scaled"] = "scale the inputs to about mean 0 and standard deviation 1"
+        found["the inputs are not scaled"] = (
+            "scale the inputs to a mean of about 0 and a standard deviation of about 1"
+        )
     found["the initial weights of the last layer are too large"] = "give the last layer smaller initial weights"
     if model is None or model.library == "transformers":
         found["a pretrained head orders the classes differently"] = (

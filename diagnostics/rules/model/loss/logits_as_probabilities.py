@@ -268,8 +268,8 @@ def _not_probabilities(span: str, named: str, loss: LossFacts, ended: str | None
     seen = f"{span}: they are logits" if ended is None else f"The model ends in {ended}, and its{span[11:]}"
     message = (
         f"{seen}, but {named} expects probabilities, which {must}. The loss clips values outside this range "
-        "before taking the logarithm, and clipped values get no gradient, so training is slow and gets "
-        "stuck on a poor plateau."
+        "before taking the logarithm, and clipped values get no gradient, so training is slow and "
+        "plateaus early."
     )
     name = (loss.name or "").removeprefix("loss=").partition("(")[0]
     contract = KERAS.get(function_of(name.strip("\"'")))
