@@ -24,7 +24,7 @@ class MessageRule(Rule):
             NotApplicable: the message points to another rule.
         """
         if known.rule != self.name:
-            raise NotApplicable(f"the message points to {known.rule}")
+            raise NotApplicable(f"the error message points to {known.rule} instead")
         named = {"kind": known.kind or None, "what": known.what, "said": known.said}
         evidence = {name: value for name, value in named.items() if value is not None}
         return self.found(known.cause, fix=known.fixes, evidence=evidence, where=crash.where, severity="error")

@@ -72,8 +72,7 @@ class UnseededRandomness(Rule):
         rounding = bool(difference is not None and largest and difference <= ROUNDING * largest)
         others = reproduction.differing - 1
         after = (
-            f". Of the {reproduction.compared:,} compared tensors, {others:,} more "
-            f"{'differs' if others == 1 else 'differ'}"
+            f". In all, {reproduction.differing:,} of the {reproduction.compared:,} compared tensors differ"
             if others
             else ""
         )
@@ -108,7 +107,10 @@ def _why(reproduction: ReproductionFacts, rounding: bool) -> str:
 
 def _fix(reproduction: ReproductionFacts, rounding: bool) -> str:
     if rounding:
-        return "torch.use_deterministic_algorithms(True)  # replaces the operation, or names it in an error"
+        return (
+            "torch.use_deterministic_algorithms(True)  # uses a deterministic version, or raises an error that "
+            "names the operation"
+        )
     if reproduction.first is not None and reproduction.first.startswith("the batch"):
         return "create the generator once, with a seed: self.random = np.random.default_rng(seed)"
     return "draw from PyTorch's global generator, which torch.manual_seed seeds: torch.randn_like(states)"

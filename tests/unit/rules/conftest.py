@@ -58,7 +58,8 @@ def recorded(method: Callable[..., Finding | None]) -> Callable[..., Finding | N
         try:
             finding = method(self, *facts, **named)
         except NotApplicable as reason:
-            said[f"{self.name}, not applicable: {reason}"] = None
+            if str(reason):  # otherwise another check says what is missing
+                said[f"{self.name}, not applicable: {reason}"] = None
             raise
         if finding is not None:
             said[as_text(finding)] = None

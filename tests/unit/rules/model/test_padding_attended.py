@@ -36,12 +36,12 @@ def measured(spread=0.0, *, blank=0, moved=False):
 
 def test_counts_the_classes_that_change():
     finding = measured()
-    assert "5 of 16 padded rows get another class" in finding.message
+    assert "Removing the padding changes the predicted class of 5 of 16" in finding.message
     assert finding.for_library("keras").fix == "keras.layers.Embedding(..., mask_zero=True)"
 
 
 def test_counts_them_with_the_padding_at_the_other_end():
-    assert "With the padding at the other end, 5 of 16" in measured(moved=True).message
+    assert "Moving the padding to the other end changes the predicted class" in measured(moved=True).message
 
 
 def test_offers_no_mask_of_zeros_for_padding_with_another_token():
