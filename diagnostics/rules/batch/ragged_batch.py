@@ -189,4 +189,7 @@ def _ranges(lengths: Mapping[str, tuple[int, ...]]) -> str:
     columns: dict[tuple[int, int], list[str]] = {}
     for name, sizes in lengths.items():
         columns.setdefault((min(sizes), max(sizes)), []).append(_called(name))
-    return "; ".join(f"{low} {'or' if high == low + 1 else 'to'} {high} values in {listed(names)}" for (low, high), names in columns.items())
+    return "; ".join(
+        f"{low} {'or' if high == low + 1 else 'to'} {high} values in {listed(names)}"
+        for (low, high), names in columns.items()
+    )

@@ -10,7 +10,6 @@ from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import GradientHistory
 from diagnostics.text import nonfinite
 
-
 LOCATE = "to find the module where the NaN or infinity first appears"
 
 

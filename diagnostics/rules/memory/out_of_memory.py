@@ -422,8 +422,8 @@ def _unless_a_batch_helps(symptom: OutOfMemoryCrash) -> Fix | None:
         return (
             "set TF_GPU_ALLOCATOR=cuda_malloc_async in the environment: CUDA's own allocator avoids fragmentation"
             if symptom.framework == "TensorFlow"
-            else "to avoid the fragmentation, set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before torch is "
-            "imported",
+            else "to avoid the fragmentation, set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before torch "
+            "is imported",
             "use a smaller batch",
         )
     return None

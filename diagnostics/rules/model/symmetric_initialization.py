@@ -99,8 +99,7 @@ class SymmetricInitialization(Rule):
             "capacity of a single unit.",
             fix={
                 "torch": (
-                    f"initialise {equal[0]} randomly: torch.nn.init.kaiming_uniform_(weight, "
-                    'nonlinearity="relu")',
+                    f'initialise {equal[0]} randomly: torch.nn.init.kaiming_uniform_(weight, nonlinearity="relu")',
                     "keep the layer's default initialisation; only biases may start at zero",
                 ),
                 "keras": 'keep the default, kernel_initializer="glorot_uniform"; only biases may start at zero',

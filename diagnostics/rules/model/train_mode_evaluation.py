@@ -159,7 +159,9 @@ class TrainModeEvaluation(Rule):
         """Look for a recurrent layer with a random initial state in evaluation mode."""
         drawn = dependence.random_state
         if drawn is None:
-            raise NotApplicable(dependence.why_not.get("state", "needs a recurrent layer that is given an initial state"))
+            raise NotApplicable(
+                dependence.why_not.get("state", "needs a recurrent layer that is given an initial state")
+            )
         if not drawn.change > MIN_CHANGE * drawn.spread:
             return None
         certain = drawn.has_target and drawn.change > MUCH * drawn.spread

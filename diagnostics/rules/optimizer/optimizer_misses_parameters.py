@@ -267,7 +267,7 @@ class OptimizerMissesParameters(MessageRule):
         return self.found(
             f"{count_of(len(found.weights), 'weight matrix', 'weight matrices')} of the model {was} missing from "
             f"the checkpoint, randomly initialised and never trained: {describe_parameters(found.weights)}, with "
-            f"{scalars:,} weights in all. The predictions depend on {it}, but {'it' if one else 'they'} {was} "
+            f"{scalars:,} weights. The predictions depend on {it}, but {'it' if one else 'they'} {was} "
             f"frozen and still {'has its' if one else 'have their'} initial values. {last}",
             fix={
                 "torch": (

@@ -70,12 +70,9 @@ class UnseededRandomness(Rule):
             else f": it differs by up to {difference:.2g}, and its values reach {largest:.2g}"
         )
         rounding = bool(difference is not None and largest and difference <= ROUNDING * largest)
-        others = reproduction.differing - 1
-        after = (
-            f". In all, {reproduction.differing:,} of the {reproduction.compared:,} compared tensors differ"
-            if others
-            else ""
-        )
+        differing, compared = reproduction.differing, reproduction.compared
+        which = "All" if differing == compared else f"{differing:,} of the"
+        after = f". {which} {compared:,} compared tensors differ" if differing > 1 else ""
         return self.found(
             "Running one training step twice with the same weights, rows and seeds gave different results. The "
             f"first difference is in {reproduction.first}{by}{after}. {_why(reproduction, rounding)}",

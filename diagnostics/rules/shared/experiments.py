@@ -60,8 +60,8 @@ def outcome(experiments: Experiments) -> str:
 def in_vain(experiments: Experiments) -> str:
     """Say that no change helps."""
     return (
-        f"Copies of the model, retrained for {experiments.steps} steps with one change each, did not learn "
-        f"either. The changes tried: {listed([run.phrase for run in experiments.runs], most=OTHERS)}."
+        f"Copies of the model, retrained for {experiments.steps} steps with one change each "
+        f"({listed([run.phrase for run in experiments.runs], most=OTHERS)}), did not learn either."
     )
 
 

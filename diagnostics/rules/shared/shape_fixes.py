@@ -87,7 +87,10 @@ def _flatten(symptom: LayerMisfit, shape: Shape) -> Repair | None:
 
 def _pool_or_move(symptom: LayerMisfit, shape: Shape) -> Repair | None:
     if len(shape) == 2 and shape[0] == symptom.wanted and symptom.library == "torch":
-        return "", (rebuilt(symptom, symptom.got), "use x.T before this layer, if the features are in the rows of x")
+        return "", (
+            rebuilt(symptom, symptom.got),
+            "use x.T before this layer, if the features are in the rows of x",
+        )
     places = [axis for axis, size in enumerate(shape[:-1]) if axis > 0 and size == symptom.wanted]
     if len(places) != 1:
         return None
@@ -332,7 +335,8 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
                 "smaller.",
                 f"use {open_view}, and {name}.size(0) instead of the hard-coded batch size {first}",
             )
-        times = f", {rows // first} times as many rows as the expected {first}" if rows % first == 0 else f", not {first}"
+        more = {2: "twice"}.get(rows // first, f"{rows // first} times")
+        times = f", {more} as many as the expected {first}" if rows % first == 0 else f", not {first}"
         return (
             f"It has {rows} rows of {each} values{times}. Either the rows include an axis that the code "
             "counts separately (heads, channels, positions, several inputs in one batch), or the examples "

@@ -207,7 +207,9 @@ class TargetsOutOfReach(Rule):
         if not twice and (made_by not in ("softplus", "relu", "sigmoid") or mean >= 1):
             return None
         low = f"The exponential of that output is at least 1, but the mean target is {mean:.3g}"
-        effect = "So the exponential is applied twice" if twice else f"{low}: the predictions go to 0 and stay there"
+        effect = (
+            "So the exponential is applied twice" if twice else f"{low}: the predictions go to 0 and stay there"
+        )
         return self.found(
             "poisson_nll_loss expects the logarithm of the rate (log_input=True) but got the rate itself, the "
             f"output of {made_by}. {effect}.",
@@ -342,9 +344,10 @@ class TargetsOutOfReach(Rule):
         what = "class indices" if numbers else "several labels" if highest == 1 else "quantities"
         named = _named(loss)
         return self.found(
-            f"In {share:.0%} of the examples, the target is not a distribution over the {width} classes. It "
-            f"has several values, from {lowest:.4g} to {highest:.4g}, which look like {what}; their median "
-            f"sum is {np.median(rows.sum(1)):.4g} instead of 1. {named[0].upper()}{named[1:]} is lowest "
+            f"In {'all' if share == 1 else f'{share:.0%} of the'} examples, the target is not a distribution over "
+            f"the {width} classes. It has several values, from {lowest:.4g} to {highest:.4g}, which look like "
+            f"{what}; their median sum is {np.median(rows.sum(1)):.4g} instead of 1. "
+            f"{named[0].upper()}{named[1:]} is lowest "
             "where the outputs are proportional to these values, and accuracy compares only the positions of "
             "the largest values.",
             fix={

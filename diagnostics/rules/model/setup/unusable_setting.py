@@ -115,7 +115,7 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
                 "load_best_model_at_end needs an evaluation at every save, but evaluations and saves are "
                 "scheduled at different steps.",
                 'set eval_strategy="steps" and save_strategy="steps", and make save_steps a multiple of '
-                'eval_steps',
+                "eval_steps",
             )
         case "address":
             return (
