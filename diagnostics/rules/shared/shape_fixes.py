@@ -380,7 +380,7 @@ def _of_keras(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
             "set x = x[..., None] before this layer, if each value is one time step",
         )
     if symptom.got == fewest - 1:
-        return "", "to add a last axis of size 1, set x = x[..., None] before this layer"
+        return "", "set x = x[..., None] before this layer, to add a last axis of size 1"
     reshape = (
         f"add keras.layers.Reshape(...) before this layer, to get {symptom.wanted} axes including the batch axis"
     )
