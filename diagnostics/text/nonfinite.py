@@ -39,7 +39,7 @@ def how_known(origin: OriginFacts) -> str:
         return "Found by replaying that step on a copy of the model with the same weights, batch and random state."
     reason = origin.reason.removeprefix("the step was not replayed, because ")
     return (
-        f"Found by searching the model's state at step {origin.noticed}; step {origin.step} was not replayed"
+        f"Found by inspecting the model's state at step {origin.noticed}; step {origin.step} was not replayed"
         + (f", because {reason}." if reason else ".")
     )
 

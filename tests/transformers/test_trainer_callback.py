@@ -223,7 +223,7 @@ class TestReport:
         assert np.isfinite(report.history.losses.values[:step]).all()
         assert np.isfinite(losses).all()  # the Trainer's own filter leaves it out of what it logs
         assert report.findings[0].message.startswith(
-            f"The batch of step {step} has NaN or infinity in features. Affected: 1 of the 8 examples"
+            f"The batch at step {step} has NaN or infinity in features. Affected: 1 of the 8 examples"
         )
         assert "error: non-finite-inputs" in capsys.readouterr().err
 

@@ -49,16 +49,17 @@ def _unsent(what: str | None, crash: CrashFacts) -> tuple[str, tuple[str, ...]]:
     """Say what cannot be pickled, and where it belongs instead."""
     if what is not None and not crash.frames:  # the message alone does not show which code pickles
         return (
-            f"{what} cannot be pickled. Spawned processes (Windows, macOS, notebooks) get the dataset through "
-            "pickle, and copy.deepcopy and functions that save whole objects also use pickle.",
+            f"{what} cannot be pickled. Spawned processes (Windows, macOS, notebooks) receive the dataset as a "
+            "pickle; copy.deepcopy and functions that save whole objects use pickle too.",
             (
-                "for a dataset: open files, connections and locks in __getitem__ or worker_init_fn, not in "
-                "__init__, and define functions at the top of a module; or DataLoader(..., num_workers=0)",
-                "for a model that is copied or saved: save its weights, and do not store loggers, modules or "
-                "locks in it",
+                "in a dataset, open files, connections and locks in __getitem__ or worker_init_fn, not in "
+                "__init__, and define functions at the top of a module",
+                "DataLoader(..., num_workers=0)",
+                "if a model is copied or saved, save only its weights, and do not store loggers, modules or locks "
+                "in it",
             ),
         )
-    named = "An object of the dataset" if what is None else what
+    named = "An object in the dataset" if what is None else what
     hidden = (
         " The traceback of the parent process, above the child's EOFError, names the object."
         if what is None
@@ -80,8 +81,9 @@ def spawned(said: str) -> KnownFailure:
     """Report a process that ended while it imported the script again."""
     return KnownFailure(
         "worker-failure",
-        "A worker ended while starting. Where processes are spawned (Windows, macOS), a worker imports the script "
-        "again and receives the dataset as a pickle. The worker's own error is elsewhere in the output.",
+        "A worker process ended during startup. Where processes are spawned (Windows, macOS), a worker imports "
+        "the script again and receives the dataset as a pickle. The worker's own error is elsewhere in the "
+        "output.",
         (
             'put the training code under if __name__ == "__main__":',
             "define the dataset's class in its own module, not in a notebook cell",

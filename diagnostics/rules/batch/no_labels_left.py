@@ -64,26 +64,26 @@ class NoLabelsLeft(Rule):
             raise NotApplicable("needs integer labels and the ignore_index of the loss")
         of_tokens = ids is not None and labels.shape == ids.shape
         if labels.size < (TOKENS if of_tokens else ROWS):
-            raise NotApplicable(f"needs at least {TOKENS} token labels or {ROWS} row labels")
+            raise NotApplicable(f"needs labels for at least {TOKENS} tokens or {ROWS} rows")
         if loss.kind not in ("cross_entropy", "other"):
             raise NotApplicable("needs a loss that can ignore labels")
         if (labels != ignored).any():
             return None
         usually = (
-            " The collator usually masks the labels before a marker text. If it does not find the marker, it "
-            "masks the answer along with the prompt."
+            " Collators usually mask all labels up to a marker, such as a response template. If the marker is not "
+            "found, the answer is masked along with the prompt."
         )
         return self.found(
             f"All {labels.size:,} labels in this batch ({len(labels)} rows) are {ignored}, which the loss "
             "ignores. The loss is therefore a mean over zero elements, which is NaN, and no gradient reaches the "
             f"model.{usually if of_tokens else ''}",
             fix=(
-                "assert (labels != -100).any(dim=1).all()  # in the collator: each row has labels",
-                "compare tokenizer.tokenize(marker) with tokenizer.tokenize(conversation): spaces and newlines at "
-                "the marker's ends merge with adjacent tokens",
+                "assert (labels != -100).any(dim=1).all()  # in the collator: is any label left in each row?",
+                "compare tokenizer.tokenize(response_template) with tokenizer.tokenize(conversation): spaces and "
+                "newlines at either end of the template may merge with adjacent tokens",
                 "raise max_length if truncation has cut off the answers",
             )
             if of_tokens
-            else (f"check where the labels become {ignored}: this batch has no other label",),
+            else (f"check why the labels become {ignored}: this batch has no other label",),
             evidence={"labels": int(labels.size), "rows": len(labels), "ignored": ignored},
         )

@@ -63,7 +63,7 @@ class PaddingInLoss(Rule):
         if labels is None or ids is None or labels.shape != ids.shape or labels.dtype.kind not in "iu":
             raise NotApplicable("needs one class label per token")
         if mask is None or mask.shape != labels.shape or not np.isin(mask, (0, 1)).all():
-            raise NotApplicable("needs an attention mask of zeros and ones, one per token")
+            raise NotApplicable("needs an attention mask with a 0 or 1 for each token")
         if loss.kind != "cross_entropy":
             raise NotApplicable("needs a cross-entropy loss")
         if loss.masked is None and model.library == "keras":
@@ -82,10 +82,10 @@ class PaddingInLoss(Rule):
         share = number / total
         small = share < SMALL
         one = number == 1
-        harmless = " This share does little harm, but batches of shorter texts have a larger one." if small else ""
+        harmless = " This share does little harm, but it is larger in batches of shorter texts." if small else ""
         what = f"label {carried[0]}" if len(carried) == 1 else f"labels {carried[0]} to {carried[-1]}"
         return self.found(
-            f"{number:,} of the {total:,} labels in this batch's loss ({share:.0%}) "
+            f"{number:,} of the {total:,} labels that count in this batch's loss ({share:.0%}) "
             f"{'is' if one else 'are'} at padding positions ({what}), where the attention mask is 0. The model "
             "learns these labels within a few steps, so the loss makes the model look better than it is, and "
             f"the real tokens count for less.{harmless}",
@@ -120,8 +120,8 @@ class PaddingInLoss(Rule):
         share = number / total
         what = "is a pad token" if number == 1 else "are pad tokens"
         return self.found(
-            f"{number:,} of the {total:,} labels in this batch's loss ({share:.0%}) {what} (id {pad}) after the "
-            "end of a text. The model learns these labels within a few steps, so the loss makes the "
+            f"{number:,} of the {total:,} labels that count in this batch's loss ({share:.0%}) {what} (id {pad}) "
+            "after the end of a text. The model learns these labels within a few steps, so the loss makes the "
             "model look better than it is, and the real tokens count for less.",
             fix=(
                 "labels[labels == tokenizer.pad_token_id] = -100",

@@ -14,7 +14,7 @@ from diagnostics.text.join import listed, not_known
 
 PAD = (
     "data_collator=DataCollatorWithPadding(tokenizer), which pads each batch",
-    "tokenizer(..., padding=True) where you tokenize",
+    "tokenizer(..., padding=True), where you tokenize",
     "pad_sequence(..., batch_first=True) in a custom collate_fn",
 )
 # DataCollatorWithPadding does not pad labels; these two pad them with -100.
@@ -34,7 +34,8 @@ _BATCHES = re.compile(r"transformers|collat|datasets/")  # files whose code batc
 _BY_WORKER = re.compile(r"utils[\\/]data[\\/]_utils[\\/]worker\.py")
 IMAGE_AXES = 3  # channels, height and width
 RESIZE = (
-    "torchvision.transforms.Resize((height, width)) as the first transform; Resize(n) keeps the aspect ratio",
+    "use torchvision.transforms.Resize((height, width)) as the first transform; Resize(n) keeps the aspect ratio, "
+    "so sizes still differ",
     "take random crops of a fixed size during training",
     "pad_sequence(..., batch_first=True) in a custom collate_fn, for spectrograms of different durations",
 )
@@ -94,7 +95,7 @@ class RaggedBatch(MessageRule):
     def from_crash(self, crash: CrashFacts, symptom: RaggedColumns) -> Finding | None:
         """Name columns and lengths, or state what the text does not show."""
         images = symptom.shapes is not None and len(symptom.shapes[0]) >= IMAGE_AXES
-        what = "resizes the examples to one shape" if images else "pads the shorter examples"
+        what = "resizes the examples to the same shape" if images else "pads the shorter examples"
         rectangular = f"A tensor is rectangular, and nothing {what}"
         evidence = {
             "lengths": {name: list(lengths) for name, lengths in symptom.lengths.items()},
@@ -188,4 +189,7 @@ def _ranges(lengths: Mapping[str, tuple[int, ...]]) -> str:
     columns: dict[tuple[int, int], list[str]] = {}
     for name, sizes in lengths.items():
         columns.setdefault((min(sizes), max(sizes)), []).append(_called(name))
-    return "; ".join(f"{low} to {high} values in {listed(names)}" for (low, high), names in columns.items())
+    return "; ".join(
+        f"{low} {'or' if high == low + 1 else 'to'} {high} values in {listed(names)}"
+        for (low, high), names in columns.items()
+    )

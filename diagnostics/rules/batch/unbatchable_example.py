@@ -63,7 +63,8 @@ def _of_type(what: str) -> tuple[str, Fix]:
             "An example contains None, but a batch needs tensors, arrays or numbers. Either __getitem__ returned "
             "nothing for this example, or one of its values is missing.",
             (
-                "return a value on every path of __getitem__; remove unusable rows when you build the dataset",
+                "return a value on every path through __getitem__; remove unusable rows when you build the "
+                "dataset",
                 "write a collate_fn that drops such examples: default_collate([x for x in batch if x is not "
                 "None])",
                 "leave out optional values instead of returning None",
@@ -81,8 +82,8 @@ def _of_type(what: str) -> tuple[str, Fix]:
         f"The examples contain a {what} object, which cannot be batched: a batch needs tensors, arrays, numbers, "
         "strings, or tuples and dicts of them.",
         (
-            "convert this value to a tensor in __getitem__",
-            "pass a collate_fn that puts such values into a list: DataLoader(..., collate_fn=...)",
+            "convert the object to a tensor in __getitem__",
+            "pass a collate_fn that puts such objects into a list: DataLoader(..., collate_fn=...)",
             *(("use PyTorch Geometric's own DataLoader",) if what.startswith("torch_geometric.") else ()),
         ),
     )
@@ -91,7 +92,7 @@ def _of_type(what: str) -> tuple[str, Fix]:
 def _of_rows(symptom: facts.UnbatchableExample) -> tuple[str, Fix]:
     expected, got = symptom.rows or (0, 0)
     return (
-        f"The columns have different lengths: {symptom.what} has {got:,} rows, but the others have "
+        f"The columns have different lengths: {symptom.what} has {got:,} rows, but the other columns have "
         f"{expected:,}. A batched function in Dataset.map returned a different number of rows than it "
         "received, and some of the old columns were kept.",
         (

@@ -126,7 +126,7 @@ class UnstableBatch(Rule):
             if found is not None:
                 count, before, after = found
                 return self.found(
-                    f"{capitalized(_called(name))} shrank in scale during the run: its standard deviation was "
+                    f"The scale of {_called(name)} shrank during the run: its standard deviation was "
                     f"{before:.3g} in the first {count} batches sampled, and {after:.3g} in the next "
                     f"{len(sample.batches) - count}. Normalising rows in place has this effect: each epoch "
                     "normalises rows that the previous epoch has already normalised.",
@@ -205,7 +205,7 @@ def _difference(name: str, one: Array, other: Array | None) -> str:
         return f"{called} was {one:.6g} the first time and {other:.6g} the second time"
     unequal = ~np.isclose(one, other, rtol=ROUNDING, atol=0, equal_nan=True)
     rows = np.flatnonzero(unequal.reshape(len(one), -1).any(1))
-    seen = f"{called} differs in {len(rows):,} of {len(one):,} rows"
+    seen = f"{called} differs in {len(rows):,} of {count_of(len(one), 'row')}"
     if one.ndim == 1 or one.dtype.kind == "f":
         place = tuple(int(axis[0]) for axis in np.nonzero(unequal))
         return f"{seen}; a value in row {rows[0]} was {_short(one[place])}, then {_short(other[place])}"

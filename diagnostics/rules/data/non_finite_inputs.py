@@ -9,11 +9,12 @@ from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.array import Array
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import BatchFacts, GradientFacts, LossFacts
+from diagnostics.text.join import listed
 from diagnostics.text.nonfinite import examples
 
 MAX_ROWS_NAMED = 8  # in the message; the evidence holds every row
 FIX = (
-    "drop these rows: use np.isfinite(values) to find them",
+    "find these rows with np.isfinite(values), and drop them",
     "fill the missing values before training",
 )
 
@@ -105,7 +106,7 @@ class NonFiniteInputs(MessageRule):
             return None
         places = ", ".join(f"input {name}" if name.isdigit() else name for name in origin.inputs) or "the input"
         return self.found(
-            f"The batch of step {origin.step} has NaN or infinity in {places}.{examples(origin)} The weights were "
+            f"The batch at step {origin.step} has NaN or infinity in {places}.{examples(origin)} The weights were "
             "finite before this step. One optimizer step makes every weight NaN.",
             fix=FIX,
             evidence={
@@ -121,7 +122,7 @@ class NonFiniteInputs(MessageRule):
         culprits = _culprits(rows)
         places = " and ".join(f"input {name}" if name.isdigit() else name for name in rows)
         one = len(culprits) == 1
-        named = ", ".join(map(str, culprits[:MAX_ROWS_NAMED])) + (", …" if culprits[MAX_ROWS_NAMED:] else "")
+        named = listed(culprits, most=MAX_ROWS_NAMED)
         return self.found(
             f"{len(culprits)} of the {batch.size} examples in this batch {'has' if one else 'have'} NaN "
             f"or infinity in {places} ({'row' if one else 'rows'} {named}, counted from 0){harm}",

@@ -24,6 +24,9 @@ ROUNDED_ROWS = 100
 REL_TOLERANCE = 1e-12
 
 
+KEEP_FRACTIONS = "targets.float()  # from the start, not .long() or .int(), which drop the fractional part"
+
+
 class SingleClassLabels(MessageRule):
     """All labels that contribute to the loss belong to one class, although the model has several.
 
@@ -165,13 +168,13 @@ class SingleClassLabels(MessageRule):
             return None
         if targets.constant_losses.max() > REL_TOLERANCE * max(1.0, value**2):
             return None  # small numbers that differ, such as returns per minute
+        cast = "values between 0 and 1 were cast to integers, or that " if value == 0 else ""
         return self.found(
             f"All targets of the {targets.examples:,} examples in {len(targets.steps)} sampled steps are "
             f"{value:.4g}. With only one target value, the model can learn only a constant prediction, and its "
-            "loss falls to almost 0. The usual cause is that values between 0 and 1 were cast to integers, or "
-            "that the wrong column is used as the target.",
+            f"loss falls to almost 0. The usual cause is that {cast}the wrong column is used as the target.",
             fix=(
-                "targets.float()  # from the start, not .long() or .int(), which drop the fractional part",
+                *((KEEP_FRACTIONS,) if value == 0 else ()),
                 "print ten targets as the loss receives them",
             ),
             evidence={"target": value, "examples": targets.examples},
@@ -241,8 +244,8 @@ class SingleClassLabels(MessageRule):
         high = float(values[1])
         return self.found(
             f"All targets in this batch are 0 or {high:.3g}. Binary cross entropy interprets targets as "
-            f"probabilities, so even {high:.3g} means that the class is almost certainly absent. The model "
-            "learns to predict 0 everywhere, and its loss falls to almost 0.",
+            f"probabilities, so even a target of {high:.3g} means that the class is almost certainly absent. The "
+            "model learns to predict 0 everywhere, and its loss falls to almost 0.",
             fix=(
                 f"use targets of 0 and 1: the current targets look as if they had been divided by {1 / high:.0f}",
                 "scale only the inputs, not the labels or masks",

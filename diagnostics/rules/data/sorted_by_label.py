@@ -92,7 +92,7 @@ class SortedByLabel(Rule):
         if pure is None:
             return None
         if dataset.labels is None or not dataset.labels.size:
-            raise NotApplicable("needs to know how many classes there are")
+            raise NotApplicable("needs a known number of classes")
         classes, counts = np.unique(dataset.labels, return_counts=True)
         if classes.size < 2:
             if dataset.spread_out:
@@ -100,7 +100,7 @@ class SortedByLabel(Rule):
             raise NotApplicable("needs labels from the whole dataset, or the model's outputs")
         if _by_luck(dataset, len(pure), counts / counts.sum()) >= CHANCE:
             return None
-        return self._sorted(dataset, pure, int(classes.size), "the rows that were read contain", model)
+        return self._sorted(dataset, pure, int(classes.size), "the dataset has at least", model)
 
     @check
     def from_outputs(self, dataset: DatasetFacts, outputs: OutputFacts, model: ModelFacts) -> Finding | None:
@@ -111,7 +111,7 @@ class SortedByLabel(Rule):
         ):
             return None
         if outputs.num_classes is None:
-            raise NotApplicable("needs to know how many classes there are")
+            raise NotApplicable("needs a known number of classes")
         different = np.unique(np.concatenate(pure)).size
         if outputs.num_classes < 2 or (outputs.num_classes == 2 and different < 2):
             return None  # with two outputs, one class may simply be rare
@@ -145,7 +145,7 @@ class SortedByLabel(Rule):
         return self.found(
             f"{which} sampled training batches contain{'s' if every else ''} only one class (label {shown}), but "
             f"there are {classes.size} classes in all. The rows are sorted by label and not shuffled, so each "
-            "step biases the model towards one class, and the next class undoes it.",
+            "step pulls the model towards one class, and later steps undo it.",
             fix=_fix(model),
             evidence={
                 "batches_of_one_class": len(pure),
@@ -172,11 +172,12 @@ class SortedByLabel(Rule):
         pure = [batch for batch in batches if (batch == batch[0]).all()]
         if len(pure) < MIN_BATCHES or 2 * len(pure) < len(batches):
             return None
-        which = "All" if len(pure) == len(batches) else f"{len(pure)} of the"
+        every = len(pure) == len(batches)
+        which = "Each of the" if every else f"{len(pure)} of the"
         return self.found(
-            f"{which} {len(batches)} batches of an epoch contain only one class: the {len(labels):,} "
-            "rows are sorted by label, and fit(shuffle=False) keeps that order. Each step biases the model "
-            f"towards one of the {len(classes)} classes, and the next class undoes it.",
+            f"{which} {len(batches)} batches of an epoch contain{'s' if every else ''} only one class: the "
+            f"{len(labels):,} rows are sorted by label, and fit(shuffle=False) keeps that order. Each step pulls "
+            f"the model towards one of the {len(classes)} classes, and later steps undo it.",
             fix="model.fit(x, y, shuffle=True)  # the default",
             evidence={"batches_of_one_class": len(pure), "batches": len(batches), "num_classes": len(classes)},
         )
@@ -217,8 +218,8 @@ class SortedByLabel(Rule):
         shown = listed(theirs[never][np.argsort(-counts[never], kind="stable")], "or", most=SHOWN)
         return self.found(
             f"{rows:,} of the {len(held):,} rows that validation_split holds out have label {shown}, but none of "
-            f"the {len(kept):,} rows left to train on has it. validation_split holds out the last rows before any "
-            "shuffling, and the labels are in order, at least in part.",
+            f"the {len(kept):,} rows left to train on has that label. validation_split holds out the last rows "
+            "before any shuffling, and the labels are at least partly sorted.",
             fix=HOLD_OUT,
             evidence={
                 "held_out": len(held),
@@ -231,13 +232,14 @@ class SortedByLabel(Rule):
         self, dataset: DatasetFacts, pure: list[Array], classes: int, whence: str, model: ModelFacts
     ) -> Finding:
         first = len(dataset.first_batches)
-        share = f"Each of the {first}" if len(pure) == first else f"{len(pure)} of the first {first}"
+        every = len(pure) == first
+        share = f"{'Each' if every else len(pure)} of the first {first}"
         each = [int(batch[0]) for batch in pure]
         return self.found(
-            f"{share} batches {'that were read contains' if len(pure) == first else 'contain'} only one class "
+            f"{share} batches contain{'s' if every else ''} only one class "
             f"(label {', then '.join(map(str, _runs(each)))}), but {whence} {classes} classes. The rows are "
-            f"sorted by label and {_shuffle(dataset, model)}, so each step biases the model towards one class, "
-            "and the next class undoes it.",
+            f"sorted by label and {_shuffle(dataset, model)}, so each step pulls the model towards one class, "
+            "and later steps undo it.",
             fix=_fix(model),
             evidence={
                 "batches_of_one_class": len(pure),
@@ -291,7 +293,7 @@ def _fix(model: ModelFacts) -> Fix:
 
 def _shuffle(dataset: DatasetFacts, model: ModelFacts) -> str:
     if model.library == "keras" and dataset.shuffled is False:
-        return "shuffled with a buffer that is too small"
+        return "shuffled with too small a buffer"
     return "not shuffled"
 
 

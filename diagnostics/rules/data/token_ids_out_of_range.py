@@ -23,7 +23,7 @@ FIX = {
     "peft": (
         "load the tokenizer and the base model from the same checkpoint",
         "after tokenizer.add_tokens(...), call base.resize_token_embeddings(len(tokenizer)), then get_peft_model "
-        "with the new rows in LoraConfig(trainable_token_indices=...): the frozen base model does not train them",
+        "with the new rows in LoraConfig(trainable_token_indices=...): otherwise they stay frozen",
     ),
     "keras": (
         "load the tokenizer and the model from the same preset",
@@ -33,7 +33,7 @@ FIX = {
 NOT_NEGATIVE = "pad the input with the pad token's id instead of -100"
 NOT_FOUND = (
     "give missing words an id of at least 0: index.get(word, -1), str.find and pandas category codes return -1 "
-    "for them",
+    "for missing words",
     "pad with 0 (pad_sequences, mask_zero=True), and start the word ids at 1",
 )
 """For an id of -1, which no tokenizer pads with."""
@@ -96,7 +96,7 @@ class TokenIdsOutOfRange(MessageRule):
         if ids is None or not np.issubdtype(ids.dtype, np.integer):
             raise NotApplicable("needs token ids in the batch")
         if model.embedding_rows is None:
-            raise NotApplicable("needs the number of rows of the token embedding")
+            raise NotApplicable("needs the size of the token embedding")
         return self._compare(ids, model.embedding_rows, "token ids", WHY)
 
     @check

@@ -99,10 +99,10 @@ class TruncatedInputs(Rule):
 
     def _truncated(self, seen: str, lengths: Array, longest: int, at_limit: int) -> Finding:
         return self.found(
-            f"{seen} The model never sees the rest of each text.",
+            f"{seen} The model never sees the rest of these texts.",
             fix=(
                 f"increase max_length={longest} in the tokenizer call, up to the model's maximum length",
-                "keep the rest as additional rows: return_overflowing_tokens=True, stride=...",
+                "keep the truncated part as additional rows: return_overflowing_tokens=True, stride=...",
             ),
             evidence={
                 "longest": longest,

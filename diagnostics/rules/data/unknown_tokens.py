@@ -17,7 +17,8 @@ QUOTED = 16  # tokens of the row that is shown
 
 FIX = {
     "torch": (
-        "prepare the texts as for the vocabulary, with the same lower-casing, splitting and normalisation",
+        "prepare the texts exactly as when the vocabulary was built: same lower-casing, splitting and "
+        "normalisation",
         "load the tokenizer from the model's own checkpoint: AutoTokenizer.from_pretrained(name)",
         "build the vocabulary from the training texts, or load the right vocabulary file",
         "print(tokenizer.decode(batch[0]))  # is anything left of the text?",
@@ -92,7 +93,7 @@ class UnknownTokens(Rule):
             raise NotApplicable("needs token ids in the batch")
         if vocabulary.size is not None and (ids.shape[1] == vocabulary.size or ids.max() >= 2 * vocabulary.size):
             raise NotApplicable(
-                "needs ids from the vocabulary that was found, but these are counts, or ids from another "
+                "needs ids from the vocabulary that was found, but the inputs are counts or ids from another "
                 "vocabulary"
             )
         real = _real(ids, batch.attention_mask, vocabulary)

@@ -194,8 +194,8 @@ class UnscaledInputs(Rule):
         if scale is None or trial.warms_up or not _learned_nothing(trial, baseline):
             return None
         return self.found(
-            f"{scale.message()}. A copy of the model, trained on this batch for {len(trial.losses)} steps at your "
-            f"learning rate ({trial.learning_rate:g}), {_course(trial)}. A constant prediction has a loss of "
+            f"{scale.message()}. A copy of the model was trained on this batch for {len(trial.losses)} steps at "
+            f"your learning rate ({trial.learning_rate:g}): {_course(trial)}. A constant prediction has a loss of "
             f"{baseline:.4g}. Default initial weights and learning rates assume inputs on a scale of about 1; "
             "with these inputs, each step overshoots.",
             fix=scale.fixes(),
@@ -223,10 +223,10 @@ class UnscaledInputs(Rule):
         low, high = float(labels.min()), float(labels.max())
         return self.found(
             f"The targets range from {low:,.6g} to {high:,.6g}, but the model's initial outputs range only from "
-            f"{outputs.lowest:.3g} to {outputs.highest:.3g}. A copy of the model, trained on this batch for "
-            f"{len(trial.losses)} steps at your learning rate ({trial.learning_rate:g}), "
+            f"{outputs.lowest:.3g} to {outputs.highest:.3g}. A copy of the model was trained on this batch "
+            f"for {len(trial.losses)} steps at your learning rate ({trial.learning_rate:g}): "
             + (
-                f"moved its outputs {_percent(share)} of the way to the {centre} of the targets. "
+                f"its outputs moved {_percent(share)} of the way to the {centre} of the targets. "
                 if stays
                 else f"{_course(trial)}. "
             )
@@ -236,8 +236,8 @@ class UnscaledInputs(Rule):
                 if stays
                 else "Errors of that size give gradients that destabilise the weights."
             ),
-            fix="targets = (targets - mean) / std, with the mean and std of the training targets, and "
-            "predictions = outputs * std + mean",
+            fix="train on (targets - mean) / std, with the mean and std of the training targets, and compute "
+            "predictions as outputs * std + mean",
             evidence={
                 "target_range": [low, high],
                 "output_range": [outputs.lowest, outputs.highest],
@@ -296,7 +296,7 @@ class UnscaledInputs(Rule):
             "model fitted to the same rows after standardisation can predict the targets of other rows.",
             fix={
                 "torch": (
-                    "(x - mean) / std, with the mean and std of each feature in the training set",
+                    "(x - mean) / std  # mean and std of each feature in the training set",
                     *(["divide by 255 only once: ToTensor() already divides by 255"] if size < SMALL else []),
                 )
             },
@@ -370,9 +370,9 @@ def _learned_nothing(trial: TrialFacts, baseline: float) -> bool:
 def _course(trial: TrialFacts) -> str:
     first, last = trial.losses[0], trial.losses[-1]
     if not math.isfinite(last):
-        return f"diverged: its loss went from {first:.4g} to {last}"
+        return f"it diverged, and its loss went from {first:.4g} to {last}"
     lowest = min(value for value in trial.losses if math.isfinite(value))
-    return f"had a loss that went from {first:.4g} to {last:.4g} and never fell below {lowest:.4g}"
+    return f"its loss went from {first:.4g} to {last:.4g} and never fell below {lowest:.4g}"
 
 
 def _run(trial: TrialFacts) -> dict[str, float | int | str | None]:

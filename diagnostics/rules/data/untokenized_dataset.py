@@ -119,7 +119,7 @@ class UntokenizedDataset(MessageRule):
         else:
             why = (
                 " where the model expects numbers. A layer computes with numbers, not strings. If the text "
-                f"consists of sentences, {CAUSE}; if it consists of category names, convert them to integers "
+                f"consists of sentences, {CAUSE}. If it consists of category names, convert them to integers "
                 "first (keras.layers.StringLookup)."
             )
         return self.found(

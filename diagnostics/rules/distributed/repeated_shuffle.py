@@ -66,8 +66,8 @@ class RepeatedShuffle(Rule):
         seed, epoch = same[0].shuffled
         return self.found(
             f"{count_of(len(same), 'iteration')} over the training rows used the same order, because the "
-            f"DistributedSampler shuffles by seed and epoch, which were {seed} and {epoch} every time. Without "
-            "set_epoch, every epoch has the same batches, and this rank never gets another rank's rows.",
+            f"DistributedSampler shuffled with seed {seed} and epoch {epoch} every time. Without set_epoch, every "
+            "epoch has the same batches, and this rank never gets the other ranks' rows.",
             fix="call sampler.set_epoch(epoch) at the start of each epoch, before iterating over the loader",
             evidence={
                 "iterations": len(same),

@@ -103,25 +103,25 @@ def _position(ranks: list[Stalled], *, by_name: bool = False) -> str:
     name = f"rank {first.number} " if by_name else ""
     verb = "is" if by_name or len(ranks) == 1 else "are"
     here = first.where is None or first.inside.startswith(f"{first.where.file}:")
-    inside = "" if here else f", inside {first.inside}"
+    inside = "" if here else f" and, within that call, at {first.inside}"
     code = f" ({first.code})" if first.code else ""
     return f"{name}{verb}{place(first) or f' in {first.inside}'}{code}{inside}"
 
 
 def _fixes(one_is_late: bool, somebody_works: bool, unknown: int) -> tuple[str, ...]:
     if one_is_late:
-        first = "on the line where the late rank is, look for a lock, a read or a request without a timeout"
+        first = "look for a lock, a read or a request without a timeout on the line where the late rank is"
     elif somebody_works:
-        first = "on the line where each rank is, look for a lock, a read or a request without a timeout"
+        first = "look for a lock, a read or a request without a timeout on the line where each rank is"
     elif unknown:
         first = (
-            "read the reports of the ranks on other hosts: diagnose run --output FOLDER, with a folder that "
+            "read the reports of the ranks on other hosts: `diagnose run --output FOLDER`, with a folder that "
             "all hosts share"
         )
     else:
-        first = "run diagnose network the way you start the job: it names the ranks that cannot communicate"
+        first = "run `diagnose network` the same way you start the job: it names the ranks that cannot communicate"
     return (
         first,
         "if the rank is busy, for example with a checkpoint or an evaluation, set a longer --stall-timeout and "
-        "raise the limit of init_process_group(timeout=...)",
+        "a longer init_process_group(timeout=...)",
     )

@@ -220,14 +220,14 @@ _AT_RENDEZVOUS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "elsewhere": (
-        "{place} should listen at {host}, but that is not an address of its host{own}.",
+        "{place} should listen on {host}, but that is not an address of its host{own}.",
         (
             "set MASTER_ADDR to the name or address of the host where rank 0 runs",
             "start rank 0 (torchrun --node-rank 0) on the host that MASTER_ADDR names",
         ),
     ),
     "port taken": (
-        "{place} cannot listen on port {port}: another program on this host already uses it.",
+        "{place} cannot listen on port {port}: another program on its host already uses it.",
         (
             "set MASTER_PORT to a free port, the same on every host",
             "run `ss -ltnp 'sport = :{port}'` to find the program, often an earlier run that is still waiting",
@@ -309,7 +309,7 @@ def _connections(network: NetworkFacts) -> Iterator[Problem]:
     rank, first = failed[0]
     other = None if first.peer is None else network.rank(first.peer)
     more = f" The connection also fails from {_pairs(pairs[1:])}." if len(pairs) > 1 else ""
-    how = {"refused": "refuses the connection", "no answer": f"does not answer within {network.limit:g} s"}
+    how = {"refused": "refuses the connection", "no answer": f"did not answer within {network.limit:g} s"}
     place, _, why = first.text.partition(": ")
     ending = how.get(first.kind) or f"fails: {why}"
     by = f" over {rank.interface}" if rank.interface else ""

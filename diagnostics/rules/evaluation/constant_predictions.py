@@ -197,7 +197,7 @@ def _check_moved(steps: StepHistory, updates: UpdateHistory | None) -> None:
     moved = update_size.moved(steps, updates)
     if update_size.warms_up(steps) or moved is None or moved < loss_plateau.MOVED:
         raise NotApplicable(
-            "needs a run past its learning-rate warmup, with weights that have moved by at least their norm"
+            "needs a run past its learning-rate warm-up, with weights that have moved by at least their norm"
         )
 
 

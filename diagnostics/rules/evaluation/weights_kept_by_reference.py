@@ -144,4 +144,6 @@ def _effect(one: RestoredWeights) -> str:
             f"The load changed none of the {count_of(one.tensors, 'parameter')}: the model still has the weights "
             f"of step {one.used_after:,}."
         )
-    return f"The other model got the weights of step {one.used_after:,}, not the weights that were kept."
+    return (
+        f"The model that loaded them got the weights of step {one.used_after:,}, not the weights that were kept."
+    )

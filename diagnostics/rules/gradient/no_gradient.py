@@ -19,25 +19,25 @@ RECONNECT = (
 )
 UNFREEZE = "for p in model.parameters(): p.requires_grad_(True)  # or only for the layers you want to train"
 UNFREEZE_ADAPTERS = (
-    "make the adapters trainable: get_peft_model(model, config), with a new head listed in modules_to_save; the "
-    "base model stays frozen",
-    "check which parameters are trained: model.print_trainable_parameters()",
+    "make the adapters trainable: get_peft_model(model, config), with a new head listed in modules_to_save, and "
+    "keep the base model frozen",
+    "check which parameters are trainable: model.print_trainable_parameters()",
     "continue with saved adapters: PeftModel.from_pretrained(model, path, is_trainable=True)",
 )
 RECONNECT_ADAPTERS = (
     "with gradient checkpointing, call model.enable_input_require_grads(); otherwise the frozen embedding "
     "breaks the graph",
-    "check which parameters are trained: model.print_trainable_parameters(); the base model stays frozen",
+    "check that the adapters are trainable and the base model is frozen: model.print_trainable_parameters()",
 )
 RECONNECT_KERAS = (
     "compute the loss from the model's own output with keras.ops, without .numpy(), argmax or stop_gradient in "
     "between"
 )
-UNFREEZE_KERAS = "model.trainable = True  # or only the layers you want to train; then compile again"
+UNFREEZE_KERAS = "model.trainable = True  # or only the layers you want to train; then recompile"
 STEPS = 3  # in a watched run
 NEARLY_ALL = 0.9  # of its steps have no gradient: the last batch of each epoch may still have one
 WEIGHED = 8  # batches with sample weights; fewer may all be unusual ones
-ORDER = "call optimizer.zero_grad(), loss.backward() and optimizer.step(), in this order"
+ORDER = "call optimizer.zero_grad(), loss.backward() and optimizer.step(), in that order"
 REQUIRE = "keep requires_grad=True on the parameters you want to train"
 
 
@@ -112,7 +112,7 @@ class NoGradient(MessageRule):
     ) -> Finding | None:
         """Check whether the calls in the loop leave gradients for the optimizer."""
         if order.steps < STEPS:
-            raise NotApplicable(f"needs {STEPS} optimizer steps")
+            raise NotApplicable(f"needs at least {STEPS} optimizer steps")
         without = order.cleared + order.without_backward
         seen = 0 if gradients is None else int((gradients.norms != 0).sum())
         if without < NEARLY_ALL * order.steps or seen > (1 - NEARLY_ALL) * len(steps.steps):
@@ -128,7 +128,7 @@ class NoGradient(MessageRule):
         return self.found(
             f"In {order.without_backward:,} of {order.steps:,} steps, `backward()` had not been called since the "
             "previous step: the optimizer found no gradients, so it could not change any weight.",
-            fix=("call loss.backward() before each step, inside the loop over the batches", ORDER),
+            fix=("call loss.backward() before each optimizer.step(), inside the loop over the batches", ORDER),
             evidence=evidence,
         )
 
@@ -136,7 +136,7 @@ class NoGradient(MessageRule):
     def from_weights(self, weights: SampleWeights) -> Finding | None:
         """Check whether the sample weights leave anything to learn from."""
         if weights.batches < WEIGHED:
-            raise NotApplicable(f"needs {WEIGHED} batches with sample weights")
+            raise NotApplicable(f"needs at least {WEIGHED} batches with sample weights")
         if weights.blank < NEARLY_ALL * weights.batches:
             return None
         which = "all" if weights.blank == weights.batches else f"{weights.blank:,} of the"
@@ -147,7 +147,7 @@ class NoGradient(MessageRule):
             fix=(
                 "print the weights before training: weights.min(), weights.mean(), (weights > 0).mean()",
                 "compute the weights with /, not //: integer division gives 0",
-                "check the class names: if a name matches no label, all weights selected by that name are 0",
+                "check the class names that the weights are based on: a misspelt name matches no label",
             ),
             evidence={"batches": weights.batches, "blank": weights.blank, "zero_rows": weights.zero_rows},
         )

@@ -10,6 +10,8 @@ from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import GradientHistory
 from diagnostics.text import nonfinite
 
+LOCATE = "to find the module where the NaN or infinity first appears"
+
 
 class NonFiniteGradients(MessageRule):
     """A gradient is NaN or infinite although the model's output is finite.
@@ -82,8 +84,8 @@ class NonFiniteGradients(MessageRule):
                 "division whose derivative is infinite at 0"
             )
         else:
-            where = "the origin of the NaN or infinity is not known"
-            fix = "run with watch(model, optimizer, every=1) to find the module"
+            where = "the origin of the NaN or infinity is unknown"
+            fix = f"{LOCATE}, run with watch(model, optimizer, every=1)"
         table = nonfinite.table(origin.frames)
         return self.found(
             f"{_seen(origin)} {finite}; {where}. {nonfinite.how_known(origin)}" + (f"\n{table}" if table else ""),
@@ -104,7 +106,7 @@ class NonFiniteGradients(MessageRule):
     def _unlocated(self, origin: OriginFacts) -> Finding:
         return self.found(
             f"{_seen(origin)} It is not known whether the loss was finite. {nonfinite.how_known(origin)}",
-            fix="run with watch(model, optimizer, every=1) and watch.step(loss) to find the module",
+            fix=f"{LOCATE}, run with watch(model, optimizer, every=1) and watch.step(loss)",
             evidence=nonfinite.evidence(origin) | {"loss": None},
             step=origin.step,
         )

@@ -72,7 +72,7 @@ class UndetachedTarget(Rule):
         return self.found(
             f"The target of the squared error is a reward plus {which} for the next state. Gradients flow "
             f"through this target into the same {weights} parameters that produce the predictions, so each step "
-            "also moves the target towards the prediction. Is the target network only another name for the "
+            "also moves the target towards the prediction. Is the target network just another name for the "
             "trained network?",
             fix=(
                 "target_net = copy.deepcopy(policy_net)  # then call load_state_dict() every few steps",

@@ -140,7 +140,7 @@ class UnreachedParameters(Rule):
             raise NotApplicable(f"needs at least {STEPS} steps with a gradient")
         ratios, weights = updates.ratios, updates.weight_norms
         if len(ratios) < COMPARED:
-            raise NotApplicable(f"needs at least {COMPARED} steps with the weights compared before and after")
+            raise NotApplicable(f"needs weights compared before and after at least {COMPARED} steps")
         held = ~np.isnan(ratios).all(axis=0)
         zero = held & (gradients.layer_norms == 0).all(axis=0)
         silent = zero & _unchanged(ratios, weights)
@@ -197,24 +197,24 @@ class UnreachedParameters(Rule):
         none = [name for name, of in zip(gradients.layers, silent & ~gradients.reached, strict=True) if of]
         one = len(zero) == 1
         but = ", except by weight decay" if decays else ""
-        also = f" No gradient path leads from the loss to {_listed(none)}." if none else ""
+        also = f" There is no gradient path at all from the loss to {_listed(none)}." if none else ""
         recurrent = all(OF_RECURRENT in name for name in zero)
         why = (
-            f"But {'its' if one else 'their'} output is not used: the model continues with the output or state of "
+            f"The model does not use {'its' if one else 'their'} output: it continues with the output or state of "
             "another layer or direction"
             if recurrent
             else (
-                "Along this path, the gradient is multiplied by 0: by dead or saturated units, weights that are "
-                "all 0, a softmax over a single value, or a factor of 0"
+                f"A gradient path leads from the loss to {'this layer' if one else 'these layers'}, but something "
+                "along it multiplies the gradient by 0: dead or saturated units, weights that are all 0, a "
+                "softmax over a single value, or a factor of 0"
             )
         )
         return self.found(
             f"{len(zero)} of the {count} layers in the optimizer got gradients of exactly 0 at all "
             f"{len(gradients.steps):,} recorded steps: {_listed(zero)}. {'Its' if one else 'Their'} weights have "
-            f"not changed since they were first sampled{but}, while the other layers learned. A gradient path "
-            f"leads from the loss to {'this layer' if one else 'these layers'}. {why}.{also}",
+            f"not changed since they were first sampled{but}, while the other layers learned. {why}.{also}",
             fix=(
-                "with several layers, use the state of the last one: h_n[-1]",
+                "if the RNN has several layers, use the state of the last layer: h_n[-1]",
                 "if the RNN is bidirectional, use both final states: torch.cat([h_n[-2], h_n[-1]], dim=1)",
             )
             if recurrent

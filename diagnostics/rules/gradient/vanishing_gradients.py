@@ -137,7 +137,9 @@ class VanishingGradients(Rule):
         """Compare the gradients of the first layers with those of the last."""
         known = np.isfinite(gradients.norms)
         if known.sum() < STEPS or len(updates.ratios) < SAMPLES:
-            raise NotApplicable(f"needs {STEPS} steps with a gradient and {SAMPLES} steps with compared weights")
+            raise NotApplicable(
+                f"needs {STEPS} steps with a gradient, and weights compared before and after {SAMPLES} of them"
+            )
         norms = _median(_later(gradients.layer_norms[known]))
         moved = _median(_later(updates.ratios))
         used = np.flatnonzero((norms > 0) & np.isfinite(moved))

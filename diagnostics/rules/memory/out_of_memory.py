@@ -39,7 +39,7 @@ ACCUMULATE = {
 SAME = ": the gradient stays the same"
 
 WHILE_WEIGHTS_ARE_PLACED = (
-    "run nvidia-smi, and stop the process that holds the memory: a notebook, an earlier run or another user's job",
+    "run nvidia-smi to see which process holds the memory: a notebook, an earlier run or another user's job",
     "use another GPU: CUDA_VISIBLE_DEVICES=1",
     "if no other process uses the GPU, use a smaller model, or keep its weights in half precision",
 )
@@ -181,7 +181,7 @@ class OutOfMemory(MessageRule):
         who = "A data loader worker" if symptom.worker else "The process"
         return self.found(
             f"{who} was killed by signal 9 (SIGKILL), so it could not raise an exception. Unless someone sent the "
-            "signal by hand, it came from the operating system or the container, nearly always because host "
+            "signal manually, it came from the operating system or the container, nearly always because host "
             "memory (not GPU memory) ran out. A job scheduler also sends this signal to a job that exceeds its "
             "memory limit.",
             fix=(
@@ -243,7 +243,7 @@ def _requested(symptom: OutOfMemoryCrash) -> str:
     if symptom.shape is not None:
         of = f" and type {symptom.dtype}" if symptom.dtype else ""
         tensor = f" for a tensor of shape {symptom.shape}{of}"
-    return f"{device} ran out of memory: another {in_bytes(symptom.tried)} was requested{tensor}."
+    return f"{device} ran out of memory while allocating {in_bytes(symptom.tried)}{tensor}."
 
 
 def _room(symptom: OutOfMemoryCrash) -> str:
@@ -263,7 +263,7 @@ def _room(symptom: OutOfMemoryCrash) -> str:
 
 def _fragments(symptom: OutOfMemoryCrash) -> str:
     if _was_refused(symptom):
-        return "That is far more than was requested, so memory did not run out: the allocation was refused."
+        return "That is far more than the request, so memory did not run out: the allocation was refused."
     unused = _unused(symptom)
     if unused is None or symptom.tried is None or unused < symptom.tried:
         return ""
@@ -392,7 +392,7 @@ def _before_any_batch(symptom: OutOfMemoryCrash) -> str:
         return said
     return (
         f"{said} The request is only {symptom.tried / symptom.card:.0%} of the card's {in_bytes(symptom.card)}, "
-        "so other processes or earlier variables must hold the rest."
+        "so other processes or earlier variables must be using the rest."
     )
 
 
@@ -413,17 +413,17 @@ def _unless_a_batch_helps(symptom: OutOfMemoryCrash) -> Fix | None:
         if need.gradients < MOSTLY_FROZEN * need.weights:
             fewer = "load the frozen weights in 4 bits (in transformers: BitsAndBytesConfig(load_in_4bit=True))"
         return (
-            f"no batch size is small enough: {fewer}",
+            f"{fewer}, since no batch size is small enough",
             "store the weights in half precision",
             "use an optimizer with less state",
             "use a smaller model or a larger GPU",
         )
     if unused is not None and symptom.tried is not None and unused >= symptom.tried:
         return (
-            "set TF_GPU_ALLOCATOR=cuda_malloc_async in the environment: CUDA's allocator avoids the fragmentation"
+            "set TF_GPU_ALLOCATOR=cuda_malloc_async in the environment: CUDA's own allocator avoids fragmentation"
             if symptom.framework == "TensorFlow"
-            else "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before torch is imported, which avoids the "
-            "fragmentation",
+            else "to avoid the fragmentation, set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before torch "
+            "is imported",
             "use a smaller batch",
         )
     return None
@@ -433,10 +433,10 @@ def _less(symptom: OutOfMemoryCrash, crash: CrashFacts) -> Fix:
     """Return the ways to make a training batch need less memory."""
     need, way = symptom.need, _way_of_training(crash, symptom)
     if need is not None and need.batch_rows == 1:
-        return ("use shorter rows (a smaller max_length)", *LESS[way])
+        return ("use shorter sequences (a smaller max_length)", *LESS[way])
     if need is not None and need.batch_rows is not None:
         half = need.batch_rows // 2
-        change = f"use {half} rows instead of {need.batch_rows}, and {ACCUMULATE[way]}{SAME}"
+        change = f"use batches of {half} rows instead of {need.batch_rows}, and {ACCUMULATE[way]}{SAME}"
     else:
         change = f"halve the batch size, and {ACCUMULATE[way]}{SAME}"
     if not crash.live and not crash.frames and way == "torch":

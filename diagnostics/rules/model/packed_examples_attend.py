@@ -10,7 +10,7 @@ from diagnostics.facts.dependence import DependenceFacts, PackingFacts
 
 CLEAR = 1e-3  # of the spread of the predictions; a block-diagonal mask leaves rounding errors of about 1e-6
 
-ALONE: Final = "one document in each row, padded"
+ALONE: Final = "put one document in each row, and pad the rows"
 
 
 class PackedExamplesAttend(Rule):
@@ -76,17 +76,17 @@ class PackedExamplesAttend(Rule):
         ),
         "transformers": (
             "model(input_ids=..., position_ids=..., labels=..., use_cache=False), without an attention_mask: only "
-            "then does transformers read the documents from the positions",
+            "then does transformers separate the documents by their positions",
             ALONE,
         ),
         "trainer": (
-            "remove attention_mask from the batch: only then does transformers read the documents from "
+            "remove attention_mask from the batch: only then does transformers separate the documents by their "
             "position_ids",
-            "TrainingArguments(use_cache=False), if it is True: with a cache, they are not read either",
+            "set TrainingArguments(use_cache=False): with a cache, transformers does not separate the documents",
             ALONE,
         ),
         "keras": (
-            "attention_mask=(segments[:, :, None] == segments[:, None, :]), with use_causal_mask=True",
+            "pass attention_mask=(segments[:, :, None] == segments[:, None, :]), with use_causal_mask=True",
             ALONE,
         ),
     }
@@ -102,11 +102,13 @@ class PackedExamplesAttend(Rule):
         told = {"positions": packing.closed, "segments": packing.separated}.get(packing.mark, False)
         return self.found(
             f"{_holds(packing.rows, surely=told)} {packing.documents} documents: {_mark(packing)}. But the "
-            "documents attend to each other: with other words in the first document of a row, the predictions in "
-            f"the second change by up to {packing.change:.2g} (log-probabilities at different positions differ by "
-            f"{packing.spread:.2g}), and its loss changes by {packing.loss_moves:.2g} on average, from "
-            f"{packing.loss:.2g} to {packing.loss_exchanged:.2g}.{_alone(packing, trained=dependence.trained)}"
-            + ("" if told else " If a row is one text, such as a conversation, this is correct."),
+            "documents attend to each other: replacing the words of a row's first document changes the "
+            f"predictions for its second document by up to {packing.change:.2g} (for comparison, "
+            f"log-probabilities at different positions differ by {packing.spread:.2g}). The second document's "
+            f"loss changes by {packing.loss_moves:.2g} on average, from {packing.loss:.2g} to "
+            f"{packing.loss_exchanged:.2g}."
+            + _alone(packing, trained=dependence.trained)
+            + ("" if told else " If each row is a single text, such as a conversation, this is correct."),
             evidence={
                 "mark": packing.mark,
                 "trained": dependence.trained,
@@ -132,14 +134,14 @@ def _holds(rows: int, *, surely: bool) -> str:
 def _mark(packing: PackingFacts) -> str:
     shown = "an input" if packing.marker.isdigit() else repr(packing.marker)
     return {
-        "positions": f"the positions in {shown} restart with each",
-        "segments": f"{shown} numbers them",
-        "labels": "all begin with the same token, and the labels at their beginnings are ignored",
+        "positions": f"the positions in {shown} restart with each document",
+        "segments": f"{shown} contains the document numbers",
+        "labels": "they all begin with the same token, and the labels at their start are ignored",
     }[packing.mark]
 
 
 def _alone(packing: PackingFacts, *, trained: bool) -> str:
     if packing.loss_alone is None:
         return ""
-    after = "the trained model's loss" if trained else "its loss"
-    return f" As a row of its own, {after} on the second document is {packing.loss_alone:.2g}."
+    after = "the trained model's loss" if trained else "the model's loss"
+    return f" When the second document is alone in a row, {after} on it is {packing.loss_alone:.2g}."

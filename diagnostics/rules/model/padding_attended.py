@@ -94,7 +94,7 @@ class PaddingAttended(Rule):
             return self.found(
                 f"The padding mask passed to attention is True for every real token in {padding.rows} rows of "
                 f"{shown} and False for their padding (up to {padding.longest} positions). PyTorch's attention "
-                "ignores positions that are True: the tokens are masked out and the padding is attended to.",
+                "ignores positions that are True, so the tokens are masked out and the padding is attended to.",
                 fix=MASK,
                 evidence=evidence,
                 severity="error",
@@ -102,8 +102,8 @@ class PaddingAttended(Rule):
         if padding.fails == padding.rows:
             return self.found(
                 f"Without padding, the prediction for each of {padding.rows} rows of {shown} is NaN; with "
-                "padding, it is finite. The mask hides the words and exposes the padding: in PyTorch's attention, "
-                "True in a padding mask means that a position is ignored.",
+                "padding, it is finite. The padding mask is inverted: PyTorch's attention ignores positions where "
+                "it is True, so the words are hidden and the padding is attended to.",
                 fix=MASK,
                 evidence=evidence,
                 severity="error",
@@ -114,20 +114,20 @@ class PaddingAttended(Rule):
         moved = padding.removed is not None and padding.removed.moved
         without = "with the padding at the other end" if moved else "without padding"
         return self.found(
-            f"In {padding.rows} rows of {shown} with up to {padding.longest} positions of padding, replacing the "
-            f"words changes the prediction by {padding.with_padding:.2g}; in the same rows {without}, it changes "
-            f"the prediction by {padding.without:.2g}. {changed_predictions(padding.removed)}The model reads the "
-            "padding, and the words hardly matter.",
+            f"In {padding.rows} rows of {shown} (with up to {padding.longest} positions of padding), replacing "
+            f"the words changes the prediction by only {padding.with_padding:.2g}, compared with "
+            f"{padding.without:.2g} {without}. {changed_predictions(padding.removed)}The prediction depends on "
+            "the padding, and hardly on the words.",
             fix={
                 "torch": (
                     "take the output at the last word of each row: outputs[range(len(x)), lengths - 1]",
-                    "pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False) before the "
+                    "call pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False) before the "
                     "recurrent layer",
                     MASK,
                 ),
                 "keras": (
                     *(["keras.layers.Embedding(..., mask_zero=True)"] if padding.blank == ZERO else []),
-                    'keras.utils.pad_sequences(..., padding="pre"): the words come last',
+                    'keras.utils.pad_sequences(..., padding="pre")  # the words come last',
                 ),
             },
             evidence=evidence,

@@ -84,7 +84,7 @@ class SaturatedActivations(Rule):
             if layer.function.lower().replace("_", "") in BOUNDED and layer.units >= MIN_UNITS
         ]
         if not judged:
-            raise NotApplicable(f"needs a hidden layer of at least {MIN_UNITS} units that ends in tanh or sigmoid")
+            raise NotApplicable(f"needs a hidden tanh or sigmoid layer of at least {MIN_UNITS} units")
         if batch.size < MIN_EXAMPLES:
             raise NotApplicable(f"needs a batch of at least {MIN_EXAMPLES} examples")
         saturated = [layer for layer in judged if layer.saturated > SATURATED_SHARE * layer.units]
@@ -130,8 +130,8 @@ class SaturatedActivations(Rule):
         ]
         if not judged:
             raise NotApplicable(
-                f"needs a hidden layer of at least {MIN_UNITS} units that ends in tanh or sigmoid, in "
-                f"{LASTING} sampled batches of at least {MIN_EXAMPLES} examples"
+                f"needs {LASTING} sampled batches of at least {MIN_EXAMPLES} examples, and a hidden tanh or "
+                f"sigmoid layer of at least {MIN_UNITS} units"
             )
         stuck = [
             layer
@@ -157,7 +157,7 @@ class SaturatedActivations(Rule):
             "and the loss has not fallen. A saturated unit is on the flat part of its activation and passes "
             "almost no gradient, so earlier layers hardly learn. In the first sampled batch, "
             f"{int(first.saturated[0])} of the {int(first.units[0])} units of layer '{first.layer}' were "
-            "saturated.",
+            "already saturated.",
             fix=(
                 "scale the inputs to a mean of about 0 and a standard deviation of about 1",
                 f"initialise the weights of layer '{first.layer}' with xavier_uniform_",
@@ -186,13 +186,13 @@ def _hidden(activations: tuple[ActivationFacts, ...], outputs: OutputFacts) -> t
 
 
 def _listed(layers: list[ActivationFacts]) -> str:
-    """Name the layers: ``50 of the 64 units of layer "1" (tanh) and 40 of the 64 of "3" (tanh) are``."""
+    """Name the layers: ``50 of the 64 units of layer '1' (tanh) and 40 of the 64 of '3' (tanh) are``."""
     parts = []
     for number, layer in enumerate(layers[:LAYERS_NAMED]):
         share = (
             f"all {layer.units}" if layer.saturated == layer.units else f"{layer.saturated} of the {layer.units}"
         )
-        parts.append(f'{share} {"of" if number else "units of layer"} "{layer.layer}" ({layer.function})')
+        parts.append(f"{share} {'of' if number else 'units of layer'} '{layer.layer}' ({layer.function})")
     more = len(layers) - LAYERS_NAMED
     if more > 0:
         parts.append(f"most units of {more} other {'layer' if more == 1 else 'layers'}")

@@ -139,9 +139,10 @@ class ScrambledAxes(Rule):
             made, of_batch = ("(2, 0, 1)", "(0, 3, 1, 2)") if first else ("(1, 2, 0)", "(0, 2, 3, 1)")
             return self.found(
                 f"The images have shape {values.shape}, but the difference between neighbouring pixels is "
-                f"{before:.0%} of that between random pixels. Read as shape {memory}, it is only {after:.0%}, as "
-                "in a real image. So a reshape or view was meant to move the channels, but it does not move "
-                "axes: each channel now holds a third of the image, with the three colours side by side.",
+                f"{before:.0%} of that between random pixels. If the same values are read as shape {memory}, it "
+                f"is only {after:.0%}, as in a real image. So a reshape or view was meant to move the channels, "
+                "but neither moves axes: each channel now holds a third of the image, with the three colours side "
+                "by side.",
                 fix={
                     "torch": (
                         f"image.permute{made}  # not reshape or view",

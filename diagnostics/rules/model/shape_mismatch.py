@@ -79,14 +79,16 @@ class ShapeMismatch(MessageRule):
         built = (
             f"has {symptom.setting}={symptom.wanted}"
             if symptom.setting
-            else f"was built for size {symptom.wanted}"
+            else f"expects {symptom.wanted} input channels"
+            if (symptom.layer or "").startswith("Conv")
+            else f"was built for inputs of size {symptom.wanted}"
         )
         if symptom.shape is None:
             rows = f"{count_of(symptom.rows, 'row')} of " if symptom.rows else ""
             got = f"has {rows}size {symptom.got}"
         else:
             along = f" along axis {symptom.axis}" if symptom.axis is not None else ""
-            got = f"has shape {symptom.shape}, with {symptom.got}{along}"
+            got = f"has shape {symptom.shape}, with size {symptom.got}{along}"
         seen, fix = shape_fixes.of_layer(symptom)
         return self.found(
             _sentences(f"{name} {built}, but its input {got}.", seen),
@@ -106,7 +108,7 @@ class ShapeMismatch(MessageRule):
     def from_axes(self, crash: CrashFacts, symptom: AxesMisfit) -> Finding | None:
         """Name the layer and the number of axes that it takes."""
         seen, fix = shape_fixes.of_axes(symptom)
-        got = f"has {symptom.got}, with shape {symptom.shape}" if symptom.shape else f"has {symptom.got}"
+        got = f"has {symptom.got}: its shape is {symptom.shape}" if symptom.shape else f"has {symptom.got}"
         return self.found(
             _sentences(
                 f"{_name(symptom.layer, symptom.path)} takes inputs with {symptom.wanted} axes, but its input "
@@ -309,8 +311,12 @@ def _clash(symptom: OperandsMisfit) -> str:
     shapes = shapes or [str(shape) for shape in symptom.shapes]
     if symptom.operation == "matrix product":
         if not shapes:
-            return f"The two matrices in a product do not match: {one} columns ≠ {other} rows."
-        return f"Cannot multiply matrices of shapes {listed(shapes)}: {one} columns, but {other} rows."
+            return f"Cannot multiply two matrices: the first has {one} columns, but the second has {other} rows."
+        first, second = symptom.tensors if len(symptom.tensors) == 2 else ("the first", "the second")
+        return (
+            f"Cannot multiply matrices {'' if symptom.tensors else 'of shapes '}{listed(shapes)}: {first} has "
+            f"{one} columns, but {second} has {other} rows."
+        )
     if symptom.operation == "expansion":
         target, tensor = symptom.shapes
         return (
@@ -331,8 +337,8 @@ def _clash(symptom: OperandsMisfit) -> str:
             f"{other}."
         )
     return (
-        f"An element-wise operation got sizes {one} and {other}{along}; they must be equal, or one of them must "
-        f"be 1.{of}"
+        f"An element-wise operation got sizes {one} and {other}{along}, but sizes must be equal unless one of "
+        f"them is 1.{of}"
     )
 
 

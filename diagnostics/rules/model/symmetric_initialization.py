@@ -73,8 +73,8 @@ class SymmetricInitialization(Rule):
         steps = len(overfit.losses)
         if steps < DIVERGED:
             raise NotApplicable(
-                f"needs a copy that was trained for at least {DIVERGED} steps, but this one was trained for "
-                f"only {steps}"
+                f"needs a copy of the model trained for at least {DIVERGED} steps; this copy was trained for only "
+                f"{steps}"
             )
         return self._equal(
             equal, f"training a copy of the model on one batch for {count_of(steps, 'step')}", steps
@@ -84,7 +84,7 @@ class SymmetricInitialization(Rule):
     def from_run(self, units: EqualUnitsFacts, steps: StepHistory) -> Finding | None:
         """Report weights that training changed while their units stayed equal."""
         if steps.total_steps < DIVERGED:
-            raise NotApplicable(f"needs a run of {DIVERGED} steps")
+            raise NotApplicable(f"needs a run of at least {DIVERGED} steps")
         if not units.weights:
             return None
         return self._equal(list(units.weights), f"{steps.total_steps:,} steps of training", steps.total_steps)
@@ -99,8 +99,7 @@ class SymmetricInitialization(Rule):
             "capacity of a single unit.",
             fix={
                 "torch": (
-                    f"initialise {equal[0]} at random: torch.nn.init.kaiming_uniform_(weight, "
-                    'nonlinearity="relu")',
+                    f'initialise {equal[0]} randomly: torch.nn.init.kaiming_uniform_(weight, nonlinearity="relu")',
                     "keep the layer's default initialisation; only biases may start at zero",
                 ),
                 "keras": 'keep the default, kernel_initializer="glorot_uniform"; only biases may start at zero',

@@ -102,7 +102,8 @@ class TrainModeEvaluation(Rule):
             return self._after_the_last_step(no_grad, modes)
         if steps.total_steps < STEPS or rounds < ROUNDS:
             raise NotApplicable(
-                f"needs {STEPS} steps, and forward passes without gradients after {ROUNDS} of them"
+                f"needs at least {STEPS} steps, and forward passes without gradients after at least {ROUNDS} of "
+                "them"
             )
         wrong = no_grad.passes_in_training_mode
         if rounds > SELDOM * steps.total_steps or wrong < MOSTLY * passes:
@@ -158,7 +159,9 @@ class TrainModeEvaluation(Rule):
         """Look for a recurrent layer with a random initial state in evaluation mode."""
         drawn = dependence.random_state
         if drawn is None:
-            raise NotApplicable(dependence.why_not.get("state", "needs a recurrent layer that is given a state"))
+            raise NotApplicable(
+                dependence.why_not.get("state", "needs a recurrent layer that is given an initial state")
+            )
         if not drawn.change > MIN_CHANGE * drawn.spread:
             return None
         certain = drawn.has_target and drawn.change > MUCH * drawn.spread

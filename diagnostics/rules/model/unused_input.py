@@ -85,8 +85,8 @@ class UnusedInput(Rule):
         return self.found(
             f"No prediction depends on the model's {'input' if len(unused) == 1 else 'inputs'} {names}: replacing "
             f"{'it' if len(unused) == 1 else 'them'} with the values from other examples does not change a single "
-            f"bit of the predictions, but replacing {_named(most)} changes them by {used[most]:.2g}. Look for a "
-            "variable that is used twice, or not at all.",
+            f"bit of the predictions, but replacing {_named(most)} changes them by up to {used[most]:.2g}. Look "
+            "for a variable that is used twice, or not at all.",
             fix=f"use {names} in the model, or remove {'it' if len(unused) == 1 else 'them'} from its arguments",
             evidence={"unused": unused, "changes": dict(changes)},
         )
@@ -106,9 +106,10 @@ class UnusedInput(Rule):
             "later steps yet.",
             fix=(
                 "use the output at the last step: out[:, -1] with batch_first=True, else out[-1]",
-                "for sequences padded on the right, use the output at each one's last real step: "
+                "for sequences padded on the right, use the output at the last real step of each: "
                 "out[torch.arange(len(out)), lengths - 1]",
-                "in a recurrent network, use the last hidden state: h[-1] (with padding, of pack_padded_sequence)",
+                "in a recurrent network, use the last hidden state, h[-1], and pack padded sequences with "
+                "pack_padded_sequence",
             ),
             evidence={"steps": steps},
         )

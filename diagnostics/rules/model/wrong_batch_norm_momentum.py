@@ -128,7 +128,7 @@ class WrongBatchNormMomentum(Rule):
         return self.found(
             "The running mean and variance that batch norm uses in evaluation lag behind the weights: they "
             f"are averages over about {seen.memory:,.0f} steps, and the run had {steps.total_steps:,}. For "
-            f"{seen.rows} rows of the first training batch, in evaluation mode and with the same weights, "
+            f"{seen.rows} rows of the first training batch, evaluated with the same weights, "
             f"{running:.0%} of the predictions are correct with the running statistics, but {own:.0%} with "
             "the batch's own statistics.",
             fix={

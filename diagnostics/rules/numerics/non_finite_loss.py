@@ -115,8 +115,8 @@ class NonFiniteLoss(MessageRule):
         if unknown:
             told = "It is not known whether the model's output was finite."
             fix = (
-                "watch(..., every=1)  # to find the module",
-                "run this step under torch.autograd.detect_anomaly or tf.debugging.enable_check_numerics",
+                "watch(..., every=1)  # finds the module where the NaN first appears",
+                "run this step with torch.autograd.detect_anomaly or tf.debugging.enable_check_numerics",
             )
         return self.found(
             f"The loss at step {origin.step} is {'NaN' if math.isnan(origin.loss) else 'infinite'}; all earlier "
@@ -158,8 +158,8 @@ class NonFiniteLoss(MessageRule):
             f"By the end of step {origin.step}, {nonfinite.parameters(origin)} contained NaN or infinity."
             f"{loss} The cause is not known: {origin.reason}.",
             fix=(
-                "watch(..., every=1)  # to find the step",
-                "look for NaN in the data: one update with a non-finite loss or gradient breaks the weights",
+                "watch(..., every=1)  # finds the step where the NaN first appears",
+                "look for NaN in the data: one update with a non-finite loss or gradient ruins the weights",
                 "lower the learning rate",
             ),
             evidence=nonfinite.evidence(origin) | {"loss": None if origin.loss is None else str(origin.loss)},

@@ -289,7 +289,7 @@ class LearningRateTooLow(Rule):
         if run.total_steps < STEPS:
             raise NotApplicable(f"needs {STEPS} steps")
         if update_size.warms_up(run):
-            raise NotApplicable("needs a run that is past its learning-rate warmup")
+            raise NotApplicable("needs a run that is past its learning-rate warm-up")
         steps, values = loss_curve.finite_losses(losses)
         if not update_size.tiny_updates(updates) or loss_curve.has_learned(answers):
             return None

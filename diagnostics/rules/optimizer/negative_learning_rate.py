@@ -56,7 +56,7 @@ class NegativeLearningRate(Rule):
             "LambdaLR(optimizer, lambda step: max(0.0, 1 - step / length))",
             "call scheduler.step() once per epoch if the schedule's length is in epochs",
         ),
-        "keras": "use tf.maximum(rate, 0.0) in the schedule, and give the schedule's length in batches",
+        "keras": "use tf.maximum(rate, 0.0) in the schedule, and specify its length in batches",
     }
 
     @check
@@ -71,7 +71,7 @@ class NegativeLearningRate(Rule):
         first, lowest = int(steps.steps[below[0]]), float(np.nanmin(rates))
         return self.found(
             f"The learning rate is negative from step {first:,} of {steps.total_steps:,} onwards and falls to "
-            f"{lowest:.3g}. A step with a negative learning rate goes up the gradient, so the loss rises. A "
+            f"{lowest:.3g}. A step with a negative learning rate moves up the gradient, so the loss rises. A "
             "schedule factor such as 1 - step / length becomes negative once step exceeds length.",
             evidence={"first_step": first, "lowest_rate": lowest, "total_steps": steps.total_steps},
             step=first,

@@ -59,15 +59,15 @@ EXCLUDES: Final = {
         "the last activation can reach the targets",
         "targets outside the range of the last activation",
     ),
-    "dead-units": ("units are alive", "dead units"),
+    "dead-units": ("no units are dead", "dead units"),
     "saturated-activations": ("activations are not saturated", "saturated activations"),
     "vanishing-gradients": ("gradients reach the first layers", "vanishing gradients"),
     "gradients-not-zeroed": ("gradients are zeroed between steps", "gradients that are never zeroed"),
     "eval-mode-training": ("training runs in training mode", "training in evaluation mode"),
     "sorted-by-label": ("batches mix the classes", "batches of one class each"),
     "unscaled-inputs": ("inputs are reasonably scaled", "inputs that are not scaled"),
-    "constant-inputs": ("inputs vary", "inputs that are all the same"),
-    "repeated-batch": ("batches differ", "the same batch at every step"),
+    "constant-inputs": ("the inputs vary", "inputs that are all the same"),
+    "repeated-batch": ("the batches differ", "the same batch at every step"),
     "collapsed-schedule": ("the learning rate does not collapse", "a learning rate that collapses"),
 }
 """By rule: the statement it proves if it found nothing, and the cause that is left if it could not be checked."""
@@ -193,7 +193,7 @@ class NotLearning(Rule):
         if not verdicts.trained_alone:
             raise NotApplicable("needs a run that trains only this model")
         if warms_up(steps):
-            raise NotApplicable("needs a run whose learning rate has stopped rising")
+            raise NotApplicable("needs a run that is past its learning-rate warm-up")
         late = targets.steps >= LATE * steps.total_steps
         last = last_third(losses, steps.total_steps)
         if late.sum() < SAMPLES or not last.size or not np.isfinite(last).all():
@@ -259,12 +259,12 @@ class NotLearning(Rule):
             return None
         largest = float(np.abs(losses.values).max())
         return self.found(
-            f"{call.function} is 0 up to rounding (at most {largest:.1g}) at all "
+            f"{call.function} is 0 to within rounding error (at most {largest:.1g}) at all "
             f"{len(losses.values):,} steps with a recorded loss. Prediction and target are equal from the first "
             "step onwards, so there is nothing to learn: either the target is computed from the prediction, or "
             "both are constant.",
             fix=(
-                "compute the target from the data, or with a model other than the one being trained",
+                "compute the target from the data, or with a different model",
                 "print the prediction and the target of one batch",
             ),
             evidence={"largest": largest, "steps": steps.total_steps},
@@ -341,11 +341,11 @@ class NotLearning(Rule):
         which = "about equal to" if float(last.mean()) * NO_BETTER < margin else "no better than"
         return self.found(
             f"Over the last third of the run, {call.function} averages {last.mean():.4g}, {which} its margin of "
-            f"{margin:.4g}: the model places negatives no further away than positives. If all embeddings "
+            f"{margin:.4g}: negatives are no further from the anchor than positives are. If all embeddings "
             "collapse to one point, the loss is exactly the margin.",
             fix=(
                 f"check the order of the arguments: {call.function}(anchor, positive, negative)",
-                "start with random negatives instead of the hardest ones, and lower the learning rate",
+                "start with random negatives instead of the hardest negatives, and lower the learning rate",
             ),
             evidence={"ended": float(last.mean()), "margin": float(margin), "steps": steps.total_steps},
             step=steps.total_steps - 1,
@@ -358,8 +358,8 @@ PENALTY: Final = (
     "train on one batch without any penalty, and check that the model can memorise it",
 )
 SHARED: Final = (
-    "train this output alone: if the model then learns it, the other losses outweigh this one, so bring all "
-    "losses to the same scale with loss_weights",
+    "train this output alone: if the model then learns it, the other losses dominate; bring all losses to the "
+    "same scale with loss_weights",
     "print ten inputs with their targets, and check that they match",
 )
 
@@ -399,8 +399,8 @@ def _lost(targets: TargetHistory) -> tuple[str, tuple[str, ...]]:
     """Describe what the inputs have visibly lost, and how to keep it."""
     if targets.rows_standardised:
         return (
-            "Each input row has mean 0 and standard deviation 1: every row was standardised on its own, so its "
-            "level and scale are lost. ",
+            "Each input row has mean 0 and standard deviation 1: every row was standardised on its own, "
+            "which removed its level and scale. ",
             ("standardise columns, not rows: (x - x.mean(axis=0)) / x.std(axis=0), with training statistics",),
         )
     if (one := targets.sentinel) is not None:
@@ -487,7 +487,7 @@ def _differential(verdicts: Verdicts, cut: int | None = None) -> str:
     out = [EXCLUDES[rule][0] for rule in clean if cut is None or rule != "collapsed-schedule"]
     left = [text for rule, (_, text) in EXCLUDES.items() if rule not in verdicts.judged]
     fine = f"Checked and fine: {listed(out, most=SHOWN)}." if out else ""
-    not_tested = f"Not tested: {listed(left, most=SHOWN_LEFT)}." if left else ""
+    not_tested = f"Possible causes not checked: {listed(left, most=SHOWN_LEFT)}." if left else ""
     return " ".join(filter(None, (first, fine, not_tested)))
 
 

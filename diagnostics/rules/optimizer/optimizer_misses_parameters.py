@@ -96,8 +96,8 @@ class OptimizerMissesParameters(MessageRule):
         }
         rebuild = f"optimizer = {optimizer.name}(model.parameters(), ...)  # after the model is complete"
         adapters = (
-            f"model = get_peft_model(model, config) first, then optimizer = {optimizer.name}(p for p in "
-            "model.parameters() if p.requires_grad); the base model stays frozen",
+            f"call get_peft_model(model, config) first, then create {optimizer.name}(p for p in "
+            "model.parameters() if p.requires_grad), so that the base model stays frozen",
             "with a Trainer, do not pass an optimizer: the Trainer creates one for the adapters, including those "
             "that TRL adds for peft_config",
         )
@@ -111,9 +111,8 @@ class OptimizerMissesParameters(MessageRule):
         if optimizer.unfrozen:
             return self.found(
                 f"{count_of(optimizer.unfrozen, 'parameter')} that {_were(optimizer.unfrozen)} frozen at the "
-                f"start now require{'s' if optimizer.unfrozen == 1 else ''} gradients, and backward() computes "
-                f"them, but the optimizer ({optimizer.name}) lacks "
-                f"{'this parameter' if optimizer.unfrozen == 1 else 'these parameters'}: "
+                f"start now get{'s' if optimizer.unfrozen == 1 else ''} gradients, but "
+                f"{'is' if optimizer.unfrozen == 1 else 'are'} missing from the optimizer ({optimizer.name}): "
                 f"{describe_parameters(optimizer.missing)}. No step will change "
                 f"{'it' if optimizer.unfrozen == 1 else 'them'}.",
                 fix=(
@@ -127,7 +126,7 @@ class OptimizerMissesParameters(MessageRule):
             )
         share = scalars / model.num_trainable
         replaced = (
-            f" The optimizer also has {foreign} that the model does not have: was a layer replaced after the "
+            f" The optimizer also has {foreign} from outside the model: was a layer replaced after the "
             "optimizer was created?"
             if optimizer.foreign
             else ""
@@ -143,7 +142,8 @@ class OptimizerMissesParameters(MessageRule):
                 "peft": adapters,
                 "keras": (
                     "with fit(), call model.compile(...) again after adding, replacing or unfreezing layers",
-                    "in a custom loop, call tape.gradient(loss, model.trainable_variables) on the complete model",
+                    "in a custom loop, call tape.gradient(loss, model.trainable_variables) once the model is "
+                    "complete",
                     "layer.trainable = False, if these layers should not be trained",
                 ),
             },
@@ -201,7 +201,7 @@ class OptimizerMissesParameters(MessageRule):
             )
         if leaves.vanished:
             return self.found(
-                f"The model creates a layer in its forward pass ({listed(leaves.vanished)}) and discards it "
+                f"The model creates a layer ({listed(leaves.vanished)}) in its forward pass and discards it "
                 f"afterwards. The loss depends on the layer's {sum(leaves.vanished.values()):,} weights "
                 f"({100 * share:.3g}% of all weights it depends on). No optimizer updates these weights, and the "
                 "next forward pass initialises new ones.",
@@ -225,8 +225,9 @@ class OptimizerMissesParameters(MessageRule):
         its = "its" if s else "their"
         return self.found(
             f"The loss depends on {names}, which {does}. {names} get{s} gradients and {'is' if s else 'are'} in "
-            f"training mode, but no optimizer has any of {its} parameters. These {scalars:,} weights, "
-            f"{100 * share:.3g}% of all weights that the loss depends on, keep their random initial values.",
+            f"training mode, but no optimizer has any of {its} parameters. {its.capitalize()} {scalars:,} "
+            f"weights, {100 * share:.3g}% of all weights that the loss depends on, keep their random initial "
+            "values.",
             fix={
                 "torch": (
                     f"optimizer = {optimizer.name}([*encoder.parameters(), *decoder.parameters()], ...)  # all "
@@ -234,7 +235,7 @@ class OptimizerMissesParameters(MessageRule):
                     "module.requires_grad_(False), if the module should not be trained",
                 ),
                 "keras": (
-                    "variables = encoder.trainable_variables + head.trainable_variables, for tape.gradient and "
+                    "pass encoder.trainable_variables + head.trainable_variables to tape.gradient and "
                     "apply_gradients",
                     "encoder.trainable = False, if the encoder should not be trained",
                 ),
@@ -252,27 +253,27 @@ class OptimizerMissesParameters(MessageRule):
     def from_untrained(self, dependence: DependenceFacts) -> Finding | None:
         """Look for the random weights of a new head that was frozen during the whole training."""
         if not dependence.trained:
-            raise NotApplicable("needs the trained model")
+            raise NotApplicable("needs a trained model")
         found = dependence.untrained
         if found is None:
             return None
         scalars, one = sum(found.weights.values()), len(found.weights) == 1
         was, it = ("was", "it") if one else ("were", "them")
         last = (
-            "No trained layer follows: the last layer keeps random weights, and the others can only adapt to them."
+            "No trained layer comes after: the last layer keeps its random weights, and earlier layers can only "
+            "adapt to them."
             if found.last
-            else "Trained layers follow, which can adapt to these random weights but not replace them."
+            else "Trained layers come after: they can adapt to these random weights, but not replace them."
         )
         return self.found(
-            f"{count_of(len(found.weights), 'weight matrix', 'weight matrices')} of the model {was} initialised "
-            f"at random, because the checkpoint lacked {it}, and {was} never trained: "
-            f"{describe_parameters(found.weights)} ({scalars:,} weights). The predictions depend on {it}, but "
-            f"{'it' if one else 'they'} {was} frozen and still {'has its' if one else 'have their'} initial "
-            f"values. {last}",
+            f"{count_of(len(found.weights), 'weight matrix', 'weight matrices')} of the model {was} missing from "
+            f"the checkpoint, randomly initialised and never trained: {describe_parameters(found.weights)}, with "
+            f"{scalars:,} weights. The predictions depend on {it}, but {'it' if one else 'they'} {was} "
+            f"frozen and still {'has its' if one else 'have their'} initial values. {last}",
             fix={
                 "torch": (
                     "model.classifier.requires_grad_(True)  # the new head, before the optimizer is created",
-                    "load these weights from a checkpoint that has them",
+                    "load these weights from a checkpoint that contains them",
                 ),
                 "peft": (
                     'LoraConfig(..., task_type="SEQ_CLS")  # also trains and saves the new classifier',

@@ -61,10 +61,10 @@ class RecreatedOptimizer(Rule):
         if not ledger.lone_steps:
             raise NotApplicable
         return self.found(
-            f"A new {ledger.optimizer} was created for each step, {ledger.lone_steps} times in a row. Each one "
-            "started without the running averages of the previous steps, which are the optimizer's only advantage "
-            "over plain gradient descent. Without these averages, an Adam step moves each weight by the full "
-            "learning rate, however small its gradient.",
+            f"A new {ledger.optimizer} optimizer was created for each step, {ledger.lone_steps} times in a row. "
+            "Each one started without the running averages of the previous steps, which are the optimizer's only "
+            "advantage over plain gradient descent. Without these averages, an Adam step moves each weight by the "
+            "full learning rate, however small its gradient.",
             fix=f"optimizer = {ledger.optimizer}(model.parameters(), ...)  # once, before the loop",
             evidence={"optimizer": ledger.optimizer, "times": ledger.lone_steps},
         )

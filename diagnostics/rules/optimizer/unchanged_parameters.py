@@ -88,7 +88,7 @@ class UnchangedParameters(Rule):
             ratios = updates.ratios[updates.steps < _first_broken(gradients, losses)]  # NaN never changes
             ratios = ratios[~np.isnan(ratios).all(axis=1)]
         if updates is None or len(ratios) < ENOUGH:
-            raise NotApplicable(f"needs {ENOUGH} steps with the weights compared before and after")
+            raise NotApplicable(f"needs weights compared before and after at least {ENOUGH} steps")
         if not (np.nan_to_num(ratios, nan=0.0) == 0).all() or _moved_between(updates.weight_norms):
             return None  # with gradient accumulation, weights may change only in every fourth step
         rates = steps.learning_rates
@@ -159,7 +159,7 @@ ZERO = (
     "change the loss.{also}"
 )
 OF_ZERO = (
-    "initialise one of the two matrices at random: a product of two zero matrices passes no gradient to either",
+    "if two zero matrices are multiplied, initialise one of them randomly: otherwise neither gets a gradient",
     "look for layers whose units are all dead, and for a loss that is 0 or constant whatever the prediction",
 )
 
@@ -195,8 +195,8 @@ def _why(
             f"The optimizer ({optimizer.name}) has none of the model's parameters.",
             {
                 "torch": f"optimizer = {optimizer.name}(model.parameters(), ...)  # the model being trained",
-                "peft": f"optimizer = {optimizer.name}(p for p in model.parameters() if p.requires_grad), after "
-                "adding the adapters; the base model stays frozen",
+                "peft": f"create {optimizer.name}(p for p in model.parameters() if p.requires_grad) after adding "
+                "the adapters, so that the base model stays frozen",
             },
         )
     if zero_rate:

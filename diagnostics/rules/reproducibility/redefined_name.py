@@ -84,7 +84,7 @@ class RedefinedName(Rule):
         return self.found(
             f"`{found.name}` has been {found.value} since {found.bound}, line {found.bound.line}, but {by} calls "
             f"it as a function.{was} When the notebook is run from the top, this call raises TypeError.{more}",
-            fix=(f"choose a name other than `{found.name}` for {found.value}",),
+            fix=(f"rename the variable `{found.name}`, which holds {found.value}",),
             evidence={"name": found.name, "bound_in_cell": found.bound.cell, "called_in_cell": found.called.cell},
             where=Where(f"{notebook.file}, cell {found.bound.cell}", found.bound.line, "<module>"),
         )
@@ -93,8 +93,8 @@ class RedefinedName(Rule):
         kinds = list(dict.fromkeys(KINDS[kind] for kind in read.kinds))
         places = list(dict.fromkeys(map(str, read.bindings)))
         return self.found(
-            f"The function `{read.function}` in {read.defined} reads the global `{read.name}`, which the "
-            f"notebook sets as {listed(kinds, 'and')}: in {listed(places)}. The value that `{read.function}` sees "
+            f"The function `{read.function}` in {read.defined} reads the global `{read.name}`, which different "
+            f"cells define as {listed(kinds, 'and')}: {listed(places)}. The value that `{read.function}` sees "
             "depends on which of these cells ran last.",
             fix=(
                 f"pass `{read.name}` as an argument: def {read.function}(..., {read.name})",

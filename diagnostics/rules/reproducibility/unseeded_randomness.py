@@ -72,13 +72,9 @@ class UnseededRandomness(Rule):
             else f": it differs by up to {difference:.2g}, and its values reach {largest:.2g}"
         )
         rounding = bool(difference is not None and largest and difference <= ROUNDING * largest)
-        others = reproduction.differing - 1
-        after = (
-            f". Of the {reproduction.compared:,} compared tensors, {others:,} more "
-            f"{'differs' if others == 1 else 'differ'}"
-            if others
-            else ""
-        )
+        differing, compared = reproduction.differing, reproduction.compared
+        which = "All" if differing == compared else f"{differing:,} of the"
+        after = f". {which} {compared:,} compared tensors differ" if differing > 1 else ""
         return self.found(
             "Running one training step twice with the same weights, rows and seeds gave different results. The "
             f"first difference is in {reproduction.first}{by}{after}. {_why(reproduction, rounding)}",
@@ -110,7 +106,10 @@ def _why(reproduction: ReproductionFacts, rounding: bool) -> str:
 
 def _fix(reproduction: ReproductionFacts, rounding: bool) -> str:
     if rounding:
-        return "torch.use_deterministic_algorithms(True)  # replaces the operation, or names it in an error"
+        return (
+            "torch.use_deterministic_algorithms(True)  # uses a deterministic version, or raises an error that "
+            "names the operation"
+        )
     if reproduction.first is not None and reproduction.first.startswith("the batch"):
         return "create the generator once, with a seed: self.random = np.random.default_rng(seed)"
     return "draw from PyTorch's global generator, which torch.manual_seed seeds: torch.randn_like(states)"

@@ -52,16 +52,16 @@ def outcome(experiments: Experiments) -> str:
     return (
         f"{capitalized(best.phrase)}, the same {experiments.steps} steps reach a loss of {best.reached:.4g} "
         f"instead of {unchanged:.4g}; a constant prediction has a loss of {experiments.constant:.4g}. These "
-        f"losses were measured on {experiments.rows} held-out rows, with copies of the model that were retrained "
-        "from its initial weights with one change at a time."
+        f"losses were measured on {experiments.rows} held-out rows, for copies of the model retrained from "
+        "its initial weights with one change at a time."
     ) + (f" Other changes that help: {listed(also, most=OTHERS)}." if also else "")
 
 
 def in_vain(experiments: Experiments) -> str:
     """Say that no change helps."""
     return (
-        f"Copies of the model that were retrained for {experiments.steps} steps with one change each did not "
-        f"learn either ({listed([run.phrase for run in experiments.runs], most=OTHERS)})."
+        f"Copies of the model, retrained for {experiments.steps} steps with one change each "
+        f"({listed([run.phrase for run in experiments.runs], most=OTHERS)}), did not learn either."
     )
 
 

@@ -46,6 +46,6 @@ def first_output_found(several: SeveralOutputs, judge: Callable[[OutputPart], Fi
         if (finding := judge(part)) is None:
             return None
         evidence = {**finding.evidence, "output": part.name}
-        return replace(finding, message=f"Output {part.name}: {finding.message}", evidence=evidence)
+        return replace(finding, message=f"Output '{part.name}': {finding.message}", evidence=evidence)
 
     return first_found(several.parts, named)

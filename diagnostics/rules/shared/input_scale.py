@@ -45,9 +45,9 @@ class InputScale:
     def fixes(self) -> dict[str, Fix]:
         """Return the code that scales it, by framework."""
         if self.pixels:
-            return {"torch": "images / 255", "keras": "keras.layers.Rescaling(1 / 255) as the first layer"}
+            return {"torch": "images / 255", "keras": "keras.layers.Rescaling(1 / 255)  # as the first layer"}
         return {
-            "torch": "(x - mean) / std, with the mean and std of each feature in the training set",
+            "torch": "(x - mean) / std  # mean and std of each feature in the training set",
             "keras": "normalize = keras.layers.Normalization(); normalize.adapt(inputs)  # use as the first layer",
         }
 

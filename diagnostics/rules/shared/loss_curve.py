@@ -100,7 +100,7 @@ def stuck(run: StepHistory, answers: PredictionFacts | None, fewest: int) -> Los
     if run.total_steps < fewest:
         raise NotApplicable(f"needs {fewest} steps")
     if warms_up(run):
-        raise NotApplicable("needs a run that is past its learning-rate warmup")
+        raise NotApplicable("needs a run that is past its learning-rate warm-up")
     chance = chance_level(answers)
     if _explained(run):
         return None

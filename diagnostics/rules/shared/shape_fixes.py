@@ -23,7 +23,7 @@ from diagnostics.text.join import count_of, listed
 Repair = tuple[str, Fix]
 _CHANNELS_FIRST = {3: "x.transpose(1, 2)", 4: "x.permute(0, 3, 1, 2)", 5: "x.permute(0, 4, 1, 2, 3)"}
 LARGEST_KERNEL = 11  # along one axis, in common convolutions
-_ALPHA = "x[:, :3] before this layer, if the fourth channel is an image's alpha channel"
+_ALPHA = "use x[:, :3] before this layer, if the fourth channel is an image's alpha channel"
 
 RECURRENT = ("lstm", "gru", "rnn")
 
@@ -48,7 +48,7 @@ def rebuilt(symptom: LayerMisfit, size: int) -> str:
     if symptom.rebuilt is None:
         return f"give the layer an input of size {symptom.wanted}, or build it for size {size}"
     layer = symptom.rebuilt.format(size)
-    return f"{layer} for {symptom.path}" if symptom.path else layer
+    return f"use {layer} for {symptom.path}" if symptom.path else f"use {layer}"
 
 
 def values_each(shape: Shape) -> int | None:
@@ -69,7 +69,7 @@ def _of_rows(symptom: LayerMisfit) -> Repair:
             return (
                 f"If the input has more than two axes, its {rows:,} rows of {got} values are "
                 f"{count_of(examples, 'example')} of {wanted} values that were not flattened.",
-                ("x.flatten(1) before this layer, if the input has more than two axes", change),
+                ("call x.flatten(1) before this layer, if the input has more than two axes", change),
             )
     return "", change
 
@@ -81,12 +81,16 @@ def _flatten(symptom: LayerMisfit, shape: Shape) -> Repair | None:
     seen = f"Flattened, each example has {sizes} = {symptom.wanted} values."
     if symptom.layer == "model":
         return seen, ("x = x.reshape(len(x), -1)", "keras.layers.Flatten() as the model's first layer")
-    return seen, f"{'x.flatten(1)' if symptom.library == 'torch' else 'keras.layers.Flatten()'} before this layer"
+    call = "call x.flatten(1)" if symptom.library == "torch" else "add keras.layers.Flatten()"
+    return seen, f"{call} before this layer"
 
 
 def _pool_or_move(symptom: LayerMisfit, shape: Shape) -> Repair | None:
     if len(shape) == 2 and shape[0] == symptom.wanted and symptom.library == "torch":
-        return "", (rebuilt(symptom, symptom.got), "x.T before this layer, if the rows of x hold the features")
+        return "", (
+            rebuilt(symptom, symptom.got),
+            "use x.T before this layer, if the features are in the rows of x",
+        )
     places = [axis for axis, size in enumerate(shape[:-1]) if axis > 0 and size == symptom.wanted]
     if len(places) != 1:
         return None
@@ -94,17 +98,17 @@ def _pool_or_move(symptom: LayerMisfit, shape: Shape) -> Repair | None:
     seen = f"Axis {axis} of the input has size {symptom.wanted}."
     if symptom.library == "keras":
         order = (*(n for n in range(len(shape)) if n != axis), axis)
-        return seen, f"keras.ops.transpose(x, {order}) before this layer"
+        return seen, f"call keras.ops.transpose(x, {order}) before this layer"
     if symptom.layer == "Linear" and len(shape) == 4 and axis == 1:
         return (
             seen,
             (
-                "x.mean((2, 3)) before this layer: this averages over each feature map",
-                "x.movedim(1, -1) before this layer: this keeps the positions",
+                "to average over each feature map, call x.mean((2, 3)) before this layer",
+                "to keep the positions, call x.movedim(1, -1) before this layer",
             ),
         )
     return seen, (
-        f"x.{'transpose(1, 2)' if (len(shape), axis) == (3, 1) else f'movedim({axis}, -1)'} before this layer"
+        f"call x.{'transpose(1, 2)' if (len(shape), axis) == (3, 1) else f'movedim({axis}, -1)'} before this layer"
     )
 
 
@@ -113,8 +117,8 @@ def _batch_flattened_too(symptom: LayerMisfit, shape: Shape) -> Repair | None:
         return None
     count = symptom.got // symptom.wanted
     return (
-        f"{symptom.got} is {count} x {symptom.wanted}, the size of a batch of {count_of(count, 'example')} "
-        "flattened from axis 0.",
+        f"{symptom.got} is {count} x {symptom.wanted}: the batch axis was probably flattened too, with "
+        f"{count_of(count, 'example')} in the batch.",
         (
             f"if the batch has {count_of(count, 'example')}, use x.flatten(1), which keeps the batch axis",
             rebuilt(symptom, symptom.got),
@@ -128,7 +132,7 @@ def _flatten_and_rebuild(symptom: LayerMisfit, shape: Shape) -> Repair | None:
         return None
     return (
         f"Flattened, each example would have {each} values, not {symptom.wanted}.",
-        f"use x.flatten(1) before this layer, and {rebuilt(symptom, each)}",
+        f"call x.flatten(1) before this layer, and {rebuilt(symptom, each)}",
     )
 
 
@@ -142,7 +146,7 @@ def _channels_last(symptom: LayerMisfit, shape: Shape) -> Repair | None:
     return (
         f"The input's last axis has size {symptom.wanted}: the channels are last, but this layer expects them "
         "first.",
-        f"{move} before this layer",
+        f"call {move} before this layer",
     )
 
 
@@ -151,7 +155,7 @@ def _no_axis_of_channels(symptom: LayerMisfit, shape: Shape) -> Repair | None:
         return None
     return (
         f"Without a channel axis, the input is read as one example with {symptom.got} channels.",
-        "x.unsqueeze(1) before this layer",
+        "call x.unsqueeze(1) before this layer",
     )
 
 
@@ -160,7 +164,7 @@ def _maybe_no_axis_of_channels(symptom: LayerMisfit, shape: Shape) -> Repair | N
         return None
     return (
         "PyTorch reports an input without a channel axis in the same way, as one example with many channels.",
-        ("x.unsqueeze(1) before this layer, if the input has no channel axis", rebuilt(symptom, symptom.got)),
+        ("call x.unsqueeze(1) before this layer, if the input has no channel axis", rebuilt(symptom, symptom.got)),
     )
 
 
@@ -169,7 +173,7 @@ def _colours(symptom: LayerMisfit, shape: Shape) -> Repair | None:
         return None
     change = rebuilt(symptom, symptom.got)
     if (symptom.wanted, symptom.got) == (3, 1):
-        return "The image is grayscale (1 channel) instead of RGB (3).", (change, "x.expand(-1, 3, -1, -1)")
+        return "The input is grayscale (1 channel) instead of RGB (3).", (change, "x.expand(-1, 3, -1, -1)")
     if (symptom.wanted, symptom.got) == (3, 4):
         return "", (_ALPHA, change)
     return None
@@ -181,7 +185,7 @@ def _maybe_channels_last(symptom: LayerMisfit, shape: Shape) -> Repair | None:
     return (
         "Conv1d expects (batch, channels, length).",
         (
-            "x.transpose(1, 2) before this layer, if the last axis holds the channels; the layer needs "
+            "call x.transpose(1, 2) before this layer, if the last axis holds the channels; the layer needs "
             f"{symptom.wanted} channels",
             rebuilt(symptom, symptom.got),
         ),
@@ -248,12 +252,13 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
         if symptom.tensors or symptom.library != "torch" or len(b) != 2:
             return "", fix
         # A message alone: most of these are of a Linear, whose weight PyTorch transposes.
-        linear = f"nn.Linear({a[-1]}, {b[-1]}), if this is a Linear layer and its input is correct"
+        linear = f"use nn.Linear({a[-1]}, {b[-1]}), if this is a Linear layer and its input is correct"
         of_images = (
-            "for images: resize them to the size that the network was built for, since the number of flattened "
-            "features grows with it, or put nn.AdaptiveAvgPool2d before the flattening"
+            "if the inputs are images, resize them to the size that the network was built for",
+            "put nn.AdaptiveAvgPool2d before the flattening, so that the number of features does not depend on "
+            "the image size",
         )
-        return f"If this is a Linear layer, it has in_features={b[0]}.", (linear, of_images, fix)
+        return f"If this is a Linear layer, it has in_features={b[0]}.", (linear, *of_images, fix)
     if len(a) == len(b) > 1 and a[1:] == b[1:]:
         x, drop = ("tf.shape(x)", "drop_remainder") if symptom.library == "keras" else ("x.shape", "drop_last")
         return "The shapes differ only in the number of rows, that is, in the batch size.", (
@@ -275,9 +280,9 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
 def _matrix_product(one: str, a: Shape, other: str, b: Shape) -> str:
     if len(a) >= 2 and len(b) >= 2:
         if a[-1] == b[-1]:
-            return f"transpose {other}: its {b[-1]} rows then match the {a[-1]} columns of {one}"
+            return f"transpose {other}, so that its {b[-1]} rows match the {a[-1]} columns of {one}"
         if a[-2] == b[-2]:
-            return f"transpose {one}: its {a[-2]} columns then match the {b[-2]} rows of {other}"
+            return f"transpose {one}, so that its {a[-2]} columns match the {b[-2]} rows of {other}"
     return f"change the code that creates the matrices: {one} must have as many columns as {other} has rows"
 
 
@@ -339,7 +344,8 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
                 "smaller.",
                 f"use {open_view}, and {name}.size(0) instead of the hard-coded batch size {first}",
             )
-        times = f", {rows // first} times as many as {first}" if rows % first == 0 else f", not {first}"
+        more = {2: "twice"}.get(rows // first, f"{rows // first} times")
+        times = f", {more} as many as the expected {first}" if rows % first == 0 else f", not {first}"
         return (
             f"It has {rows} rows of {each} values{times}. Either the rows include an axis that the code "
             "counts separately (heads, channels, positions, several inputs in one batch), or the examples "
@@ -374,17 +380,19 @@ def _of_keras(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
     if symptom.got == 2 < fewest and shape is not None and shape[-1] == 1:
         return "If each row of the input is itself an array, the input's dtype is object.", (
             "print(x.dtype); if the dtype is object, use x = np.stack(x.ravel()) with examples of equal shape",
-            "x = x[..., None] before this layer, if each example is one number",
+            "set x = x[..., None] before this layer, if each example is one number",
         )
     if symptom.got == 2 and fewest == 3 and any(kind in (symptom.layer or "").lower() for kind in RECURRENT):
         return "This layer expects a sequence but got one vector per example.", (
-            "if the preceding layer is recurrent, set return_sequences=True in it: by default, it returns "
+            "set return_sequences=True in the preceding layer, if that layer is recurrent: by default, it returns "
             "only its last state",
-            "x = x[..., None] before this layer, if each value is one time step",
+            "set x = x[..., None] before this layer, if each value is one time step",
         )
     if symptom.got == fewest - 1:
-        return "", "x = x[..., None] before this layer: this adds an axis of size 1 at the end"
-    reshape = f"keras.layers.Reshape(...) before this layer, to get {symptom.wanted} axes including the batch axis"
+        return "", "set x = x[..., None] before this layer, to add a last axis of size 1"
+    reshape = (
+        f"add keras.layers.Reshape(...) before this layer, to get {symptom.wanted} axes including the batch axis"
+    )
     ones = [axis for axis, size in enumerate(shape or ()) if axis and size == 1]
     if symptom.got == most + 1 and ones:
         axis = -1 if ones[-1] == symptom.got - 1 else ones[-1]
@@ -409,30 +417,33 @@ def _of_torch(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
     if symptom.got > most:
         extra = symptom.got - most
         count = {1: "two", 2: "three"}.get(extra, str(extra + 1))
-        return "", f"x.flatten(0, {extra}) before this layer, if the first {count} axes together are the batch"
+        return (
+            "",
+            f"call x.flatten(0, {extra}) before this layer, if the first {count} axes together are the batch",
+        )
     if name.startswith("Conv") and symptom.got == fewest - 1 and shape is not None and (channels or 0) > 1:
         if shape[0] == channels:
-            return "", "x.unsqueeze(0) before this layer: this adds the batch axis"
+            return "", "to add the batch axis, call x.unsqueeze(0) before this layer"
         if shape[-1] == channels:
             move = "x.T" if len(shape) == 2 else "x.movedim(-1, 0)"
             return f"The input's last axis has size {channels}: the channels are last.", (
-                f"{move}.unsqueeze(0) before this layer, if x is one example without a batch axis",
+                f"use {move}.unsqueeze(0) before this layer, if x is one example without a batch axis",
             )
     if name.startswith("Conv") and shape is not None and len(shape) == 2 and channels and shape[1]:
         side = math.isqrt(shape[1] // channels)
         if fewest == 3 and side > 1 and side * side * channels == shape[1]:
             return (
                 f"{shape[1]} = {channels} x {side} x {side}.",
-                f"x.view(-1, {channels}, {side}, {side}) before this layer, if each row is an image",
+                f"call x.view(-1, {channels}, {side}, {side}) before this layer, if each row is an image",
             )
         if fewest == 2 and channels == 1:
-            return "", "x.unsqueeze(1) before this layer"
+            return "", "call x.unsqueeze(1) before this layer"
     if channels == 1 and symptom.got == most - 1:
-        return "", "x.unsqueeze(1) before this layer: this adds the channel axis"
+        return "", "to add the channel axis, call x.unsqueeze(1) before this layer"
     if name.startswith("Conv") and symptom.got == fewest - 1 and (channels is None or symptom.path is None):
         return "", (
-            "x.unsqueeze(0) before this layer, if x is one example without a batch axis",
-            "x.unsqueeze(1) before this layer, if x is a batch without a channel axis",
+            "call x.unsqueeze(0) before this layer, if x is one example without a batch axis",
+            "call x.unsqueeze(1) before this layer, if x is a batch without a channel axis",
         )
     return "", f"reshape the input to {symptom.wanted} axes: x.unsqueeze(...) adds an axis, x.view(...) splits one"
 

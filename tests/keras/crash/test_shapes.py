@@ -35,19 +35,20 @@ class TestLayers:
         live, text = explained(fit(Two(), X, LABELS, mode=mode))
         rows = None if mode is GRAPH else 8
         assert (
-            live.message
-            == f"last (Dense) was built for size 4, but its input has shape ({rows}, 5), with 5 along axis 1."
+            live.message == "last (Dense) was built for inputs of size 4, but its input has shape "
+            f"({rows}, 5), with size 5 along axis 1."
         )
         assert (
-            text.message == f"last was built for size 4, but its input has shape ({rows}, 5), with 5 along axis 1."
+            text.message == "last was built for inputs of size 4, but its input has shape "
+            f"({rows}, 5), with size 5 along axis 1."
         )
 
     def test_images_that_were_not_flattened(self):
         model = keras.Sequential([layers.Input((784,)), layers.Dense(3)])
         for finding in explained(fit(model, ones(8, 28, 28), LABELS)):
             assert finding.message == (
-                "The model was built for size 784, but its input has shape (None, 28, 28), with 28 along axis "
-                "2. Flattened, each example has 28 x 28 = 784 values."
+                "The model was built for inputs of size 784, but its input has shape (None, 28, 28), with size 28 "
+                "along axis 2. Flattened, each example has 28 x 28 = 784 values."
             )
             assert finding.fix == "x = x.reshape(len(x), -1)"
             assert finding.alternatives == ("keras.layers.Flatten() as the model's first layer",)
@@ -57,8 +58,8 @@ class TestLayers:
             [layers.Input((32, 32, 3)), layers.Conv2D(3, 3), layers.Flatten(), layers.Dense(2)]
         )
         for finding in explained(fit(model, ones(8, 3, 32, 32), LABELS)):
-            assert finding.message.endswith("with 32 along axis 3. Axis 1 of the input has size 3.")
-            assert finding.fix == "keras.ops.transpose(x, (0, 2, 3, 1)) before this layer"
+            assert finding.message.endswith("with size 32 along axis 3. Axis 1 of the input has size 3.")
+            assert finding.fix == "call keras.ops.transpose(x, (0, 2, 3, 1)) before this layer"
 
     def test_a_functional_model_compares_the_whole_shape(self):
         inputs = layers.Input((4,))

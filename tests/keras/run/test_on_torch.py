@@ -55,7 +55,7 @@ class TestOnTorch:
 
     def test_names_the_row_that_held_nan(self):
         (message,) = results()["cases"]["nan"]["messages"]
-        assert message.startswith("The batch of step ")
+        assert message.startswith("The batch at step ")
         assert "1 of the 32 examples (" in message
 
     def test_takes_no_module_of_ours_that_imports_tensorflow(self):

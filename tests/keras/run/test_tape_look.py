@@ -53,7 +53,7 @@ def test_names_the_encoder_that_no_optimizer_holds(graph):
     )
     finding = found["optimizer-misses-parameters"]
     assert finding.severity == "warning"
-    assert finding.for_library("keras").fix.startswith("variables = encoder.trainable_variables + head")
+    assert finding.for_library("keras").fix.startswith("pass encoder.trainable_variables + head")
 
 
 def test_looks_at_layers_that_no_model_holds():

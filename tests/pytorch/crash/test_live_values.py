@@ -229,7 +229,7 @@ CASES = [
         "mismatched-call",
         "state is a tuple of 2 (a float32 array of shape (4,)",
     ),
-    (four_channels_in_a_convolution, "shape-mismatch", "shape (1, 4, 32, 32), with 4 along axis 1"),
+    (four_channels_in_a_convolution, "shape-mismatch", "shape (1, 4, 32, 32), with size 4 along axis 1"),
     (four_channels_normalized_by_three, "shape-mismatch", "image (4, 32, 32) and mean (3, 1, 1)"),
     (another_key, "mismatched-call", "it is a dict with the keys 'input_ids', 'labels'"),
     (another_key_of_a_batch, "mismatched-call", "a Batch with the keys 'input_ids', 'attention_mask'"),

@@ -65,10 +65,10 @@ class TestLinear:
         model = Net(nn.Linear(1352, 10), nn.Conv2d(1, 8, 3), nn.ReLU(), nn.MaxPool2d(2))
         live, text = explained(failure(lambda: model(R(32, 1, 28, 28))))
         assert live.message == (
-            "model.head (Linear) has in_features=1352, but its input has shape (32, 8, 13, 13), with 13 "
-            "along axis 3. Flattened, each example has 8 x 13 x 13 = 1352 values."
+            "model.head (Linear) has in_features=1352, but its input has shape (32, 8, 13, 13), with "
+            "size 13 along axis 3. Flattened, each example has 8 x 13 x 13 = 1352 values."
         )
-        assert live.fix == "x.flatten(1) before this layer"
+        assert live.fix == "call x.flatten(1) before this layer"
         assert text.message == (
             "self.head (Linear) has in_features=1352, but its input has 3,328 rows of size 13. If the input "
             "has more than two axes, its 3,328 rows of 13 values are 32 examples of 1352 values that were not "
@@ -172,10 +172,10 @@ class TestOtherLayers:
         model = Net(nn.Conv2d(3, 8, 3))
         for finding in explained(failure(lambda: model(R(8, 28, 28, 3)))):
             assert finding.message.endswith(
-                "(Conv2d) has in_channels=3, but its input has shape (8, 28, 28, 3), with 28 along axis 1. The "
-                "input's last axis has size 3: the channels are last, but this layer expects them first."
+                "(Conv2d) has in_channels=3, but its input has shape (8, 28, 28, 3), with size 28 along axis 1. "
+                "The input's last axis has size 3: the channels are last, but this layer expects them first."
             )
-            assert finding.fix == "x.permute(0, 3, 1, 2) before this layer"
+            assert finding.fix == "call x.permute(0, 3, 1, 2) before this layer"
 
     @pytest.mark.parametrize(
         ("layer", "shape", "wanted", "channels"),

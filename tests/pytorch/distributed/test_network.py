@@ -186,7 +186,7 @@ class TestRanksThatCannotTalk:
         assert "cannot find the host no.such.host.invalid named by MASTER_ADDR" in only_finding(report)["message"]
         code, report, err = ended(rank_0)
         assert code == 1, err
-        said = "should listen at 192.0.2.1, but that is not an address of its host"
+        said = "should listen on 192.0.2.1, but that is not an address of its host"
         assert said in only_finding(report)["message"]
 
     def test_a_port_that_another_program_has(self, ranks):
@@ -195,7 +195,7 @@ class TestRanksThatCannotTalk:
             rank_0, rank_1 = (ranks.rank(number, port, "--limit", "2") for number in (0, 1))
             (_, of_0, _), (_, of_1, _) = ended(rank_0), ended(rank_1)
         message = only_finding(of_0)["message"]
-        assert f"cannot listen on port {port}: another program on this host already uses it" in message
+        assert f"cannot listen on port {port}: another program on its host already uses it" in message
         assert "the program listening there is not rank 0 of a job" in only_finding(of_1)["message"]
 
     def test_two_ranks_of_one_number(self, ranks):

@@ -102,7 +102,7 @@ class TestWalk:
         )
         (finding,) = report.findings
         assert finding.message == (
-            "WrongWidth.head (Linear) has in_features=5, but its input has shape (8, 6), with 6 along axis 1."
+            "WrongWidth.head (Linear) has in_features=5, but its input has shape (8, 6), with size 6 along axis 1."
         )
         assert finding.where.function == "forward"
 

@@ -64,7 +64,7 @@ def test_stops_with_weights_buffers_and_optimizer_as_before_the_bad_batch(varian
     assert step == BAD // variant.get("passes", 1)
     assert same(before, (model.state_dict(), optimizer.state_dict()))
     assert all(tensor.isfinite().all() for tensor in model.state_dict().values())
-    assert str(stopped).startswith(f"error: non-finite-inputs in step {step}. The batch of step")
+    assert str(stopped).startswith(f"error: non-finite-inputs in step {step}. The batch at step")
     assert stopped.report.findings[0].rule == "non-finite-inputs"
     (seen,) = stopped.report.batch().args
     assert seen.isnan().any(1).nonzero().tolist() == [[3]]

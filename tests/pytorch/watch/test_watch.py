@@ -150,7 +150,7 @@ class TestReport:
         report = watch.report()
         assert [(f.rule, f.step, f.severity) for f in report.findings] == [("non-finite-inputs", 13, "error")]
         assert report.findings[0].message.startswith(
-            "The batch of step 13 has NaN or infinity in input 0. Affected: 1 of the 16 examples (2, counted "
+            "The batch at step 13 has NaN or infinity in input 0. Affected: 1 of the 16 examples (2, counted "
             "from 0)."
         )
 

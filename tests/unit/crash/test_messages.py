@@ -278,7 +278,7 @@ class TestFixes:
         shapes = "[3, 224, 224] at entry 0 and [3, 180, 224] at entry 1"
         message, fix = self.fix("RuntimeError", f"stack expects each tensor to be equal size, but got {shapes}")
         assert "nothing resizes the examples" in message
-        assert fix.startswith("torchvision.transforms.Resize((height, width))")
+        assert fix.startswith("use torchvision.transforms.Resize((height, width))")
 
     def test_a_request_that_is_refused_is_no_want_of_memory(self):
         message, fix = self.fix(

@@ -81,7 +81,8 @@ def test_sizes_of_a_product_are_not_taken_for_element_wise(operation):
         "[?,784], [500,10]."
     )
     assert told(error).message == (
-        "Cannot multiply matrices of shapes (None, 784) and (500, 10): 784 columns, but 500 rows."
+        "Cannot multiply matrices of shapes (None, 784) and (500, 10): the first has 784 columns, but the second "
+        "has 500 rows."
     )
 
 

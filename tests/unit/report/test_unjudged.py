@@ -96,7 +96,7 @@ class TestOfAScript:
         [
             ("stopped after 1 s", "To check more, pass --second-look 60 (examples-mixed)."),
             ("interrupted", ""),
-            ("its model cannot be copied (Net)", ""),
+            ("the model cannot be copied (Net)", ""),
         ],
     )
     def test_a_second_look_that_was_too_short_is_to_take_longer(self, detail, told):

@@ -96,7 +96,7 @@ class TestShapesOfOldKeras:
             (4, "(None, 28, 28, 1, 1)", "x.squeeze(-1)"),
             (3, "(5600, 1)", "print(x.dtype)"),
             (2, "(900, 60, 300)", "x.reshape(len(x), -1)"),
-            (4, "(900, 28, 28)", "x = x[..., None]"),
+            (4, "(900, 28, 28)", "set x = x[..., None]"),
         ],
     )
     def test_axes_tell_what_to_change(self, axes, shape, begins):

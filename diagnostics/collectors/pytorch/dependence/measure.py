@@ -76,7 +76,7 @@ def measure_module(
     try:
         subject = subject_of(model, kept, deadline)
     except Exception as error:  # a class that cannot be copied
-        return f"its model cannot be copied ({type(error).__name__})"
+        return f"the model cannot be copied ({type(error).__name__})"
     if not tests_inputs:
         subject.tested = frozenset()
     try:

@@ -100,7 +100,8 @@ def _best(binary: bool, classes: int | None) -> str:
         return "even a perfect prediction has a loss above 0"
     best = math.log(1 + (classes - 1) / math.e)
     return (
-        f"with {classes} classes, the true class gets at most {math.exp(-best):.2f}, which is a loss of {best:.2f}"
+        f"with {classes} classes, the true class gets a probability of at most {math.exp(-best):.2f}, so the loss "
+        f"cannot fall below {best:.2f}"
     )
 
 

@@ -53,7 +53,7 @@ class SwappedLossArguments(Rule):
     def from_names(self, turned: SwappedArguments) -> Finding:
         """Report a loss whose argument names imply the opposite order."""
         return self.found(
-            f"The loss {turned.name}({turned.first}, {turned.second}) names the model's predictions first, but "
+            f"The loss {turned.name}({turned.first}, {turned.second}) takes the model's predictions first, but "
             f"Keras calls it with the targets first, so {turned.first} receives the targets and {turned.second} "
             f"the predictions. On one batch, the loss is {turned.as_called:.4g}; with the arguments in the "
             f"other order, it would be {turned.turned:.4g}.",

@@ -125,7 +125,7 @@ class TargetsOutOfReach(Rule):
         if loss.kind not in ("mean_squared_error", "mean_absolute_error") and not distance:
             raise NotApplicable("needs a squared-error, absolute-error or cross-entropy loss")
         if outputs.last_activation is None:
-            raise NotApplicable("needs to know the model's last activation")
+            raise NotApplicable("needs a model whose last activation is known")
         found = self._beyond_activation(targets, outputs.last_activation)
         return found or self._several_labels(batch, outputs, loss)
 
@@ -183,7 +183,7 @@ class TargetsOutOfReach(Rule):
                 "be predicted.",
                 fix=(
                     "number the labels from 1, and give the last layer one more output",
-                    f"CTCLoss(blank=num_labels)  # an index that no label has, not {blank}",
+                    f"CTCLoss(blank=num_labels)  # an index that no label uses, unlike {blank}",
                     f"if {blank} is padding, exclude it from target_lengths",
                 ),
                 evidence=evidence,
@@ -191,7 +191,7 @@ class TargetsOutOfReach(Rule):
         if too_short < TOO_SHORT * len(rows):
             return None
         return self.found(
-            f"{too_short:,} of {len(rows):,} examples have fewer frames than their labels need: the smallest "
+            f"{too_short:,} of {len(rows):,} examples have fewer frames than their targets need: the smallest "
             f"number of frames is {shortest}, and the longest target has {longest} labels. No alignment exists, "
             "so the loss is infinite; with zero_infinity=True, the loss and its gradient are 0.",
             fix="keep more frames per label: downsample less (smaller strides) before the loss",
@@ -207,10 +207,12 @@ class TargetsOutOfReach(Rule):
         if not twice and (made_by not in ("softplus", "relu", "sigmoid") or mean >= 1):
             return None
         low = f"The exponential of that output is at least 1, but the mean target is {mean:.3g}"
-        effect = "The exponential is taken twice" if twice else f"{low}: the predictions go to 0 and stay there"
+        effect = (
+            "So the exponential is applied twice" if twice else f"{low}: the predictions go to 0 and stay there"
+        )
         return self.found(
-            "poisson_nll_loss expects the logarithm of the rate (log_input=True) but got a rate, the output of "
-            f"{made_by}. {effect}.",
+            "poisson_nll_loss expects the logarithm of the rate (log_input=True) but got the rate itself, the "
+            f"output of {made_by}. {effect}.",
             fix=("torch.nn.PoissonNLLLoss(log_input=False)", f"remove the final {made_by}"),
             evidence={"made_by": made_by, "mean_target": mean},
         )
@@ -257,7 +259,7 @@ class TargetsOutOfReach(Rule):
         return self.found(
             f"{several:.0%} of the examples have more than one target of 1: several of the {width} labels "
             "apply at once. cross_entropy compares the outputs of an example with each other. It is lowest "
-            "where these labels share a total probability of 1, so no output says whether its own label is "
+            "where these labels share a total probability of 1, so no output shows whether its own label is "
             "present.",
             fix=("torch.nn.BCEWithLogitsLoss()", "for one class per example, use the class index as the target"),
             evidence=evidence,
@@ -282,15 +284,15 @@ class TargetsOutOfReach(Rule):
             "its gradient is zero and the model learns nothing.",
             fix={
                 "keras": (
-                    'for two classes, use a sigmoid at the end and loss="binary_crossentropy"',
+                    'for two classes, use a final sigmoid and loss="binary_crossentropy"',
                     "for more than two classes, use one output per class and one-hot targets",
-                    'for a numeric target, use no activation at the end and loss="mse"',
+                    'for regression, use no final activation and loss="mse"',
                 ),
                 "torch": (
                     "for two classes, use torch.nn.BCEWithLogitsLoss() with targets of 0. and 1.",
                     "for more than two classes, use one output per class, and class indices of shape (N,) as "
                     "targets",
-                    "for a numeric target, use torch.nn.MSELoss()",
+                    "for regression, use torch.nn.MSELoss()",
                 ),
             },
             evidence={"units": 1, "loss": loss, "distinct_targets": distinct},
@@ -314,7 +316,7 @@ class TargetsOutOfReach(Rule):
             f"{np.unique(targets).size} different targets in this batch {left}.",
             fix=(
                 "use unscaled integer labels that start at 0: divide the images by 255, not the labels",
-                'for numeric targets, use one output and loss="mse"',
+                'for regression, use one output and loss="mse"',
             ),
             evidence={
                 "lowest_target": lowest,
@@ -342,9 +344,10 @@ class TargetsOutOfReach(Rule):
         what = "class indices" if numbers else "several labels" if highest == 1 else "quantities"
         named = _named(loss)
         return self.found(
-            f"In {share:.0%} of the examples, the target is not a distribution over the {width} classes. It "
-            f"has several values, from {lowest:.4g} to {highest:.4g}, which look like {what} and add up to a "
-            f"median of {np.median(rows.sum(1)):.4g} instead of 1. {named[0].upper()}{named[1:]} is lowest "
+            f"In {'all' if share == 1 else f'{share:.0%} of the'} examples, the target is not a distribution over "
+            f"the {width} classes. It has several values, from {lowest:.4g} to {highest:.4g}, which look like "
+            f"{what}; their median sum is {np.median(rows.sum(1)):.4g} instead of 1. "
+            f"{named[0].upper()}{named[1:]} is lowest "
             "where the outputs are proportional to these values, and accuracy compares only the positions of "
             "the largest values.",
             fix={
@@ -453,17 +456,17 @@ class TargetsOutOfReach(Rule):
             spread = f"every target is {lowest:.4g}"
         reach = f"values from {least:g} to {most:g}" if math.isfinite(most) else f"values of {least:g} or more"
         return self.found(
-            f"The model ends with {activation}, which returns {reach}, but {spread}. {share:.0%} of the "
-            "targets are out of reach: the predictions saturate at the bound, "
-            "where they get no gradient.",
+            f"The model ends with {activation}, which returns {reach}, but {spread}. "
+            f"{'All' if share == 1 else f'{share:.0%} of the'} targets are out of reach: the predictions saturate "
+            "at the bound, where they get no gradient.",
             fix={
                 "torch": (
-                    f"scale the targets to the range of {activation}",
+                    f"scale the targets to the output range of {activation}",
                     "remove the final " + activation,
                 )[::step],
                 "keras": (
                     "keras.layers.Dense(units)  # no activation",
-                    f"scale the targets to the range of {activation}",
+                    f"scale the targets to the output range of {activation}",
                 ),
             },
             evidence={

@@ -123,8 +123,9 @@ class SettingWithoutEffect(Rule):
             return self._of_lost(written)
         first, second, name, lost, kept = shared.names
         return self.found(
-            f"`{first}` and `{second}` are subsets of one dataset, so `{second}.dataset.{name} = {kept}` also "
-            f"replaces the value set for `{first}.dataset.{name}`. `{lost}` is never used, not even in training.",
+            f"`{first}` and `{second}` are subsets of the same dataset, so `{second}.dataset.{name} = {kept}` "
+            f"also replaces the value set for `{first}.dataset.{name}`. `{lost}` is never used, not even in "
+            "training.",
             fix=(
                 f"create two datasets, each with its own {name}, and take a Subset(dataset, indices) of each",
                 f"{second}.dataset = copy.copy({second}.dataset)  # before you set {name}",

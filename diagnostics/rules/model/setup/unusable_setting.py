@@ -78,7 +78,7 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
                 (
                     "print([name for name, module in model.named_modules()]), then use the last part of "
                     "each linear layer's name",
-                    'target_modules="all-linear", in recent versions of PEFT',
+                    'set target_modules="all-linear", in recent versions of PEFT',
                 ),
             )
         case "monitor":
@@ -96,7 +96,7 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
                     "monitor one of the logged names, spelled exactly as logged"
                     if symptom.offered
                     else "monitor the name of a logged metric",
-                    f"self.log({what or 'NAME'!r}, value) in validation_step",
+                    f"call self.log({what or 'NAME'!r}, value) in validation_step",
                     f"return {{{what or 'NAME'!r}: value}} from compute_metrics",
                     "check that validation runs before the first checkpoint is written",
                 ),
@@ -114,12 +114,13 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
             return (
                 "load_best_model_at_end needs an evaluation at every save, but evaluations and saves are "
                 "scheduled at different steps.",
-                'eval_strategy="steps", save_strategy="steps", and save_steps a multiple of eval_steps',
+                'set eval_strategy="steps" and save_strategy="steps", and make save_steps a multiple of '
+                "eval_steps",
             )
         case "address":
             return (
                 f"{f'Port {what}' if what else 'The rendezvous port'} is in use by another process: "
-                "another run on this machine, or a stopped run that is still alive.",
+                "another run on this machine, or an earlier run that is still alive.",
                 (
                     "use a different port: torchrun --master-port 29501 ..., accelerate launch "
                     "--main_process_port 29501 ..., or MASTER_PORT=29501",

@@ -111,8 +111,8 @@ NOTED = {
             "score()",
         ),
         "redefined-name",
-        "The function `score` in cell 2 (In[2]) reads the global `model`, which the notebook sets as a value and "
-        "a loop variable: in cell 1 (In[1]) and cell 3 (In[3]). The value that `score` sees depends on which of "
+        "The function `score` in cell 2 (In[2]) reads the global `model`, which different cells define as a value "
+        "and a loop variable: cell 1 (In[1]) and cell 3 (In[3]). The value that `score` sees depends on which of "
         "these cells ran last.",
     ),
     "the rate was changed after the training": (

@@ -25,7 +25,7 @@ class TestFromMessage:
 
     def test_is_not_applicable_to_a_message_about_something_else(self):
         with pytest.raises(NotApplicable):
-            UnreachableRank().from_message(CRASH, KnownFailure("another-rule", "", ("",), ""))
+            UnreachableRank().from_message(CRASH, KnownFailure("shape-mismatch", "", ("",), ""))
 
 
 def rank(number, *failures, **more):

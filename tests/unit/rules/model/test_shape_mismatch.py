@@ -125,7 +125,7 @@ class TestFromOperands:
 
     def test_a_product_without_its_tensors_may_be_a_linear(self):
         symptom = OperandsMisfit("matrix product", 4096, 1024, None, ((32, 4096), (1024, 10)))
-        assert RULE.from_operands(CRASH, symptom).fix.startswith("nn.Linear(4096, 10), if this is")
+        assert RULE.from_operands(CRASH, symptom).fix.startswith("use nn.Linear(4096, 10), if this is")
         vector = OperandsMisfit("matrix product", 4096, 1024, None, ((32, 4096), (1024,)))
         assert "Linear" not in RULE.from_operands(CRASH, vector).message
 

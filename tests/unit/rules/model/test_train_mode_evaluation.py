@@ -130,7 +130,7 @@ class TestFunctionalDropout:
 
     def test_is_not_applicable_where_the_model_was_not_run(self):
         with pytest.raises(NotApplicable):
-            self.judged(noise=None, why={"dropout": "its model cannot be copied"})
+            self.judged(noise=None, why={"dropout": "the model cannot be copied"})
 
 
 class TestRandomStates:

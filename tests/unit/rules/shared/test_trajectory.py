@@ -98,7 +98,7 @@ class TestStuck:
         [
             ({"plain": False}, "needs a classifier whose loss is known to be unweighted cross entropy"),
             ({"fewest": 500}, "needs 500 steps"),
-            ({"rates": np.linspace(0, 0.1, 400)}, "needs a run that is past its learning-rate warmup"),
+            ({"rates": np.linspace(0, 0.1, 400)}, "needs a run that is past its learning-rate warm-up"),
             ({"labels": (32, 0)}, "needs the labels of 100 examples, not all of one class"),
             ({"labels": [[32, 0], [0, 32]] * 10}, "needs batches of mixed classes"),
         ],

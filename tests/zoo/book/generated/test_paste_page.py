@@ -194,7 +194,7 @@ PRODUCT = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x4096 and 
         (
             PRODUCT,
             "Cannot multiply matrices of shapes (32, 4096) and (1024, 10)",
-            "nn.Linear(4096, 10), if this is a Linear",
+            "use nn.Linear(4096, 10), if this is a Linear",
         ),
     ],
 )

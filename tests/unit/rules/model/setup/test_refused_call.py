@@ -14,7 +14,7 @@ class TestFromMessage:
         known = KnownFailure(
             "refused-call",
             "The model is trained before compile() is called on it.",
-            ("model.compile(optimizer, loss)", "or else"),
+            ("model.compile(optimizer, loss)", "load the model with compile=True"),
             "said",
         )
         finding = RefusedCall().from_message(CRASH, known)
@@ -24,4 +24,4 @@ class TestFromMessage:
 
     def test_is_not_applicable_to_a_message_about_something_else(self):
         with pytest.raises(NotApplicable):
-            RefusedCall().from_message(CRASH, KnownFailure("another-rule", "", ("",), ""))
+            RefusedCall().from_message(CRASH, KnownFailure("shape-mismatch", "", ("",), ""))
