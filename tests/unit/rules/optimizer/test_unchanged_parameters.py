@@ -67,7 +67,9 @@ class TestFires:
         facts = dataclasses.replace(STILL, gradients=None)
         order = StepOrderFacts(60, 0, 0, 60, 60, moved=False)
         cut = judge(UnchangedParameters().from_history, facts, order)
-        uncalled = judge(UnchangedParameters().from_history, facts, dataclasses.replace(order, without_backward=60))
+        uncalled = judge(
+            UnchangedParameters().from_history, facts, dataclasses.replace(order, without_backward=60)
+        )
         assert "does not depend on these parameters" in cut.message
         assert "does not depend" not in uncalled.message
 
