@@ -227,8 +227,8 @@ def _why(
             "No parameter in the optimizer had a gradient at any of these steps, although `backward()` ran before "
             "each: the loss does not depend on these parameters.",
             (
-                "compute the loss from the model's output with torch operations only: torch.tensor(...), .numpy(), "
-                ".item(), .detach() and no_grad cut the graph, and requires_grad=True does not restore it",
+                "compute the loss from the model's output only with torch operations: torch.tensor(...), .numpy() "
+                "or .item() cuts the graph, and requires_grad=True does not restore it",
                 "check that the optimizer holds the parameters of the model that computes the loss",
             ),
         )
