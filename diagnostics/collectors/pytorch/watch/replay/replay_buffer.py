@@ -26,7 +26,7 @@ INPUTS_LIMIT = 256 * 2**20  # bytes of inputs held for a replay
 INPUTS_SHARE = 1 / 16  # of what the process holds: at most so much is held of steps before the latest
 FREE_SHARE = 1 / 4  # of the device's free memory: at most so much is taken for copies of the weights
 COPIES = 3  # of the weights that a replay needs: the snapshot, a model with it, its gradients
-STEPS_ON_HOST = 4  # before the latest, whose inputs are held on a CPU: what is not finite is noticed within so many
+STEPS_ON_HOST = 4  # before the latest, whose inputs are held on a CPU: what is not finite is noticed in so many
 PASSES_LIMIT = 1024  # the same for passes, each with a random state of 5 KB
 PASSES_OF_SKIPPED = 4  # replayed of a step that is skipped again and again: the first may be normal
 
