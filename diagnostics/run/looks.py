@@ -35,7 +35,13 @@ NO_EXPERIMENT = "no experiment on copies could be run"
 LARGEST_HELD = 16 * 2**20  # bytes of a Keras model that is kept after the script has freed it
 
 
-def of_loop(model: Any, step: FirstStepPipeline, guard: FaultGuard, at_close: contextlib.ExitStack) -> Look | None:
+def of_loop(
+    model: Any,
+    step: FirstStepPipeline,
+    guard: FaultGuard,
+    at_close: contextlib.ExitStack,
+    on_kept: Callable[[TrainingBatches], object] = lambda _batches: None,
+) -> Look | None:
     """Return what looks at a plain PyTorch loop, from its first step.
 
     Args:
@@ -43,6 +49,7 @@ def of_loop(model: Any, step: FirstStepPipeline, guard: FaultGuard, at_close: co
         step: its first.
         guard: keeps faults of this library out of the script.
         at_close: takes what ends the recording of its batches.
+        on_kept: called with what keeps them, if copies may be trained on them. It lives as long as the look.
     """
     from diagnostics.collectors.pytorch.dependence.kept_pass import is_callable, keep_pass
     from diagnostics.collectors.pytorch.dependence.positions import EvaluatedTexts
@@ -58,6 +65,7 @@ def of_loop(model: Any, step: FirstStepPipeline, guard: FaultGuard, at_close: co
     if batches is not None:
         close = weakref.WeakMethod(batches.close)  # a script may free each of many models, and so its batches
         at_close.callback(lambda: (end := close()) is not None and end())
+        on_kept(batches)
 
     def look(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
         found = _dependence(model, kept, deadline, texts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,7 +157,10 @@ class LoopObserver:
         self._trainings.freed(training)
 
     def _alternates(self, watching: Any) -> None:
-        self._of_watch[watching].trained_alone = False
+        training = self._of_watch[watching]
+        training.trained_alone = False
+        if (batches := training.batches()) is not None:  # no copy can be trained without the other player
+            self._trainings.guard.attempt(batches.drop)
 
     def _examine_step(self, watching: Any, step: FirstStepPipeline) -> None:
         from diagnostics.api.walk import Walk
@@ -165,7 +169,12 @@ class LoopObserver:
         training.places = step.seen.places
         self._trainings.examined(training, Walk(step).report())
         if training.model is not None:
-            look = functools.partial(of_loop, training.model, step, self._trainings.guard, self._at_close)
+
+            def on_kept(kept: Any) -> None:
+                training.batches = weakref.ref(kept)
+
+            guard = self._trainings.guard
+            look = functools.partial(of_loop, training.model, step, guard, self._at_close, on_kept)
             self._trainings.keep(training, look, training.model)
 
     def _examine_evaluation(self, watching: Any, facts: tuple[Any, ...]) -> None:

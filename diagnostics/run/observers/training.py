@@ -35,7 +35,7 @@ class Training:
         beside: facts that are evaluated together with the targets of these rows.
         plain_loss: of such a training, if it is known: its kind, and how many classes it tells apart.
         model: of a plain PyTorch loop, another object than the script's, with the same attributes.
-        batches: returns what keeps those of a Trainer's training, while the second look wants them.
+        batches: returns what keeps those of its training, while the second look wants them.
         walk: an examination whose overfit waits for the end of the training; None if nothing waits.
         places: lines of the script that the training goes through.
     """

@@ -113,6 +113,24 @@ def test_large_models_are_freed_as_without_us(style, observed, monkeypatch):
     assert [training.watching.loop.steps for training in observed.trainings] == [STEPS] * 5
 
 
+def fit():
+    """Fit a model that nothing holds afterwards; return weak references to what it was made of."""
+    rows = np.random.default_rng(0).normal(size=(64, 4)).astype("float32")
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    model.fit(rows, rows[:, :2].argmax(1), batch_size=32, verbose=0)
+    return [weakref.ref(one) for one in (model, model.optimizer, *model.trainable_variables)]
+
+
+def test_large_models_that_are_fitted_are_freed_as_without_us(observed, monkeypatch):
+    monkeypatch.setattr(looks, "LARGEST_HELD", 0)
+    for _ in range(5):
+        references = fit()
+        keras.backend.clear_session()
+        assert alive(references) == 0
+    assert len(observed.watched()) == 5
+
+
 @pytest.mark.parametrize("style", ["eager", "function"])
 def test_a_loop_is_held_until_another_begins(style, observed):
     trained = [train(style) for _ in range(2)]

@@ -32,6 +32,17 @@ FOR_EACH_STEP = (
     "import sys; import diagnostics.api.pace as pace; pace.EVERY_S, pace.SHARE = 0, 1e9; "
     "from diagnostics.cli.main import main; sys.exit(main())"
 )
+REPLACED = 24  # times that the report is replaced before the process dies within the next
+DIES_REPLACING = f"""
+import os, signal
+replace, times = os.replace, iter(range({REPLACED}))
+def dying(*names):
+    if next(times, None) is None:
+        os.kill(os.getpid(), signal.SIGKILL)
+    replace(*names)
+os.replace = dying
+{FOR_EACH_STEP}
+"""
 ENDS = {
     "os._exit": ("os._exit(3)", 3),
     "os._exit with success": ("os._exit(0)", 0),
@@ -75,6 +86,15 @@ def test_the_report_survives_and_the_run_is_the_same(both, tmp_path, end, code):
     assert ends == ["not seen: this was known after 40 optimizer steps"] * killed
     assert report["faults"] == []
     assert sorted(file.name for file in tmp_path.iterdir()) == ["report.json", "train.py"]
+
+
+def test_a_process_that_is_killed_while_it_writes_leaves_the_report_before(both, tmp_path):
+    _, watched = both("", "--output", "report.json", start=DIES_REPLACING)
+    assert watched.returncode == -signal.SIGKILL
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert [finding["rule"] for finding in report["findings"]] == ["gradients-not-zeroed"]
+    end = next(stage["detail"] for stage in report["stages"] if stage["name"] == "end of the run")
+    assert end.startswith(f"not seen: this was known after {REPLACED} optimizer steps.")
 
 
 @pytest.mark.parametrize("options", [(), ("--output", "-", "--format", "json")], ids=["standard error", "output"])

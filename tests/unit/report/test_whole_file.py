@@ -1,5 +1,8 @@
 import os
+import signal
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -44,6 +47,26 @@ class TestWriteWhole:
             write_whole(tmp_path / "r.txt", "after")
         assert (tmp_path / "r.txt").read_text() == "before"
         assert os.listdir(tmp_path) == ["r.txt"]
+
+    @pytest.mark.parametrize(
+        ("dies", "number"),
+        [
+            # At the eleventh byte, where Python would go on with an error.
+            ("signal.signal(signal.SIGXFSZ, signal.SIG_DFL); setrlimit(RLIMIT_FSIZE, (10, 10))", signal.SIGXFSZ),
+            ("os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)", signal.SIGKILL),
+        ],
+        ids=["in the middle of the text", "when the new file is complete"],
+    )
+    def test_a_process_that_dies_while_it_writes_leaves_the_old_file_whole(self, tmp_path, dies, number):
+        (tmp_path / "r.txt").write_text("before")
+        program = (
+            "import os, signal\nfrom pathlib import Path\nfrom resource import *\n"
+            "from diagnostics.report.whole_file import write_whole\n"
+            f"setrlimit(RLIMIT_CORE, (0, 0))\n{dies}\nwrite_whole(Path('r.txt'), 'after ' * 100)\n"
+        )
+        ended = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, timeout=60)
+        assert (ended.returncode, ended.stderr) == (-number, b"")
+        assert (tmp_path / "r.txt").read_text() == "before"
 
 
 @pytest.mark.parametrize("ending", ["txt", "json", "html", "md"])

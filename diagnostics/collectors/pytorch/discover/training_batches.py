@@ -112,6 +112,12 @@ class TrainingBatches:
         while self._end:
             self._end.pop()()
 
+    def drop(self) -> None:
+        """Record nothing more, and keep nothing."""
+        self.close()
+        for kept in (self.batches, self._passes, self._latest):
+            kept.clear()
+
     def _safely(self, work: Callable[..., Any], /, *arguments: Any, **options: Any) -> None:
         self._guard.attempt(work, *arguments, **options)
 

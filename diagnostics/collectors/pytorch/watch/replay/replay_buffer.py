@@ -26,6 +26,7 @@ INPUTS_LIMIT = 256 * 2**20  # bytes of inputs held for a replay
 INPUTS_SHARE = 1 / 16  # of what the process holds: at most so much is held of steps before the latest
 FREE_SHARE = 1 / 4  # of the device's free memory: at most so much is taken for copies of the weights
 COPIES = 3  # of the weights that a replay needs: the snapshot, a model with it, its gradients
+STEPS_ON_HOST = 4  # before the latest, whose inputs are held on a CPU: what is not finite is noticed in so many
 PASSES_LIMIT = 1024  # the same for passes, each with a random state of 5 KB
 PASSES_OF_SKIPPED = 4  # replayed of a step that is skipped again and again: the first may be normal
 
@@ -62,6 +63,7 @@ class ReplayBuffer:
         self._bytes = 0
         self.why_not = self._why_not_copied() if always else "" if self._is_small() else self._too_large()
         self._inputs_limit = self._inputs_allowed()
+        self._steps_limit = math.inf if deferred else STEPS_ON_HOST
         self.passes: deque[CapturedPass] = deque()
         self.origin: OriginFacts | None = None
         self._failed: CapturedPass | None = None  # the pass of the origin
@@ -103,13 +105,14 @@ class ReplayBuffer:
             self._bytes > INPUTS_LIMIT
             or len(self.passes) > PASSES_LIMIT
             or (self._bytes > earlier and self.passes[0].step < kept.step)
+            or self.passes[0].step < kept.step - self._steps_limit
         ):
             dropped = self.passes.popleft()
             self._bytes -= dropped.nbytes
             dropped.inputs = None
             dropped.why_not = (
-                f"no more than {min(INPUTS_LIMIT, earlier) / 2**20:,.0f} MiB of inputs are held, and "
-                f"{PASSES_LIMIT} passes"
+                f"no more than {earlier / 2**20:,.0f} MiB of inputs are held, and {PASSES_LIMIT} passes"
+                + ("" if self._deferred else f", of {STEPS_ON_HOST + 1} steps")
             )
 
     def drop(self, done: int) -> None:
