@@ -20,7 +20,8 @@ class WeightsKeptByReference(Rule):
     loaded weights still share memory with the model, and how many steps the optimizer has taken since they were
     stored. It also reports a module that is loaded with its own weights while another module with the same layers
     is trained. In the source, it looks for a loop that trains a model and keeps the best one under a second name
-    (`best_model = model`), or that keeps its weights in a list or dict without copying them.
+    (`best_model = model`). It also looks for a loop that keeps the model's weights in a list or dict without
+    copying them.
 
     ## Why it is bad
     `state_dict()` copies nothing: its tensors are the weights themselves. After the next step, the "best" weights

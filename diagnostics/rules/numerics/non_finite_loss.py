@@ -20,9 +20,11 @@ class NonFiniteLoss(MessageRule):
     """The loss is NaN or infinite.
 
     ## What it does
-    Checks the loss of one batch. If it is not finite, looks for the origin: whether the model's outputs are still
-    finite, which individual examples have such a loss, and what only those examples share: a non-finite or
-    constant input, a label, the value of a column, or a range.
+    Checks the loss of one batch. If it is not finite, looks for the origin:
+
+    - whether the model's outputs are still finite,
+    - which individual examples have such a loss, and
+    - what only those examples share: a non-finite or constant input, a label, the value of a column, or a range.
 
     In a watched run, names the first step where the loss was not finite although the model's output was, or the
     step whose update made the weights non-finite. If the NaN arose in the forward pass itself,

@@ -58,8 +58,9 @@ class SettingWithoutEffect(Rule):
     a regularizer.
 
     ## Known problems
-    A script that reads the attribute itself, outside the model, and acts on it is reported by mistake if the
-    parameters are trained anyway. A setting that is changed and restored between two sampled steps goes unnoticed.
+    A script that reads the attribute itself, outside the model, and acts on it is a false positive if the
+    parameters are trained anyway. A setting that is changed and restored between two sampled steps goes
+    unnoticed.
 
     ## Sources
     PyTorch's documentation for `torch.nn.Module.requires_grad_` and `torch.optim` ("How to adjust learning rate");
