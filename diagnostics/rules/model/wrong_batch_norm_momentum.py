@@ -64,10 +64,10 @@ class WrongBatchNormMomentum(Rule):
     In Keras, a momentum of exactly 1 is reported if the statistics still have their initial values.
 
     Running statistics are averages over 1 / (1 - momentum) steps in Keras, and 1 / momentum steps in PyTorch. If
-    they lag, the finding is a warning, provided that the run is complete and has at least 100 steps, but fewer
-    than five times as many as the statistics average over. With the statistics of the rows themselves, accuracy
-    must exceed the share of the most frequent class by two standard errors. With the running statistics, at most
-    half of that gain may remain. In a run of fewer than 100 steps, the statistics lag anyway.
+    they lag, the finding is a warning if the run is complete and has at least 100 steps, but fewer than five
+    times the number of steps over which the statistics average. With the statistics of the rows themselves,
+    accuracy must exceed the share of the most frequent class by two standard errors. With the running statistics,
+    at most half of that gain may remain. In a run of fewer than 100 steps, the statistics lag anyway.
 
     ## Known problems
     Overfitting causes a similar gap. For models that are not classifiers, the finding is a note, and lagging

@@ -49,8 +49,9 @@ class NonFiniteLoss(MessageRule):
 
     ## Thresholds
     None for the loss. A trait is named only if all of the affected examples have it and no other example does. A
-    label or a range must also be unlikely to be a coincidence: as many randomly chosen examples must share it in
-    fewer than 1 in 10 batches. We chose that limit; a trait is only a hint, and is never reported on its own.
+    label or a range must also be unlikely to be a coincidence. Equally many examples chosen at random must share
+    it in fewer than 1 in 10 batches. We chose that limit; a trait is only a hint, and is never reported on its
+    own.
 
     ## Known problems
     Before training, only one batch is used; `watch` finds a rare example once it is drawn. A single example always

@@ -108,9 +108,9 @@ class CollapsedSchedule(Rule):
     A run whose loss had fallen to 10% of its first value before the collapse is not reported: there was nothing
     left to learn.
 
-    A schedule counts as starting far below the optimizer's rate if its first rate is also its highest, and is the
-    square of the optimizer's rate or less than 0.1% of it. An optimizer created with a rate of 0.1 or more is not
-    reported: a rate such as 1 may be intended for a schedule function that returns absolute rates.
+    A schedule counts as starting far below the optimizer's rate if its first rate is also its highest. That rate
+    must be the square of the optimizer's rate, or less than 0.1% of it. An optimizer created with a rate of 0.1
+    or more is not reported: a rate such as 1 may be intended for a schedule function that returns absolute rates.
 
     We chose these thresholds.
 
