@@ -28,9 +28,9 @@ class AttentionMaskMissing(Rule):
     `attention_mask` for a model that accepts one.
 
     Under `diagnose run`, it also looks for a mask that the DataLoader yields but the script does not pass to the
-    model, and for a layer inside the model that accepts an `attention_mask` but does not receive one. After the
-    run, it compares the trained model's predictions for up to 16 padded rows with those for the same rows without
-    padding.
+    model. Inside the model, it looks for a layer that accepts an `attention_mask` but does not receive one. After
+    the run, it compares the trained model's predictions for up to 16 padded rows with those for the same rows
+    without padding.
 
     ## Why it is bad
     Without a mask, a Hugging Face model attends to every position, including the padding. The prediction for an
@@ -58,7 +58,7 @@ class AttentionMaskMissing(Rule):
     predicted class must become a different class; any other prediction must change by more than half the standard
     deviation across the rows. Relative changes below 1e-4, and changes below 10 times the difference between two
     identical calls, are rounding errors and do not count. If the unused mask is the only sign of padding, at
-    least one row of the batch must have no padding, which shows that the amount of padding varies from batch to
+    least one row of the batch must have no padding. This shows that the amount of padding varies from batch to
     batch.
 
     ## Known problems

@@ -16,7 +16,7 @@ class BatchOfOne(MessageRule):
     """A batch norm layer in training mode received a batch with one value per channel.
 
     ## What it does
-    Recognises the error and reads the shape of the input from its message. Keras raises no error: if a Keras
+    Recognises the error and reads the shape of the input from its message. Keras raises no error. If a Keras
     model with batch norm is trained on single rows, the rule calls the model in training mode on two different
     rows, one at a time, and compares the predictions.
 

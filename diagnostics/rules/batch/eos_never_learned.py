@@ -48,10 +48,11 @@ class EosNeverLearned(Rule):
     ```
 
     ## Thresholds
-    At least 2 texts must end within the batch and have at least 4 labels that are not ignored. We chose both
-    thresholds: a text whose only label is a single word, such as a verdict, does not need an end token. If no
-    text has an unmasked end token, the finding is only a note, unless the labels at the beginning of at least 2
-    texts are ignored, as they are for prompts: such a model will be used to generate answers.
+    At least 2 texts must end within the batch and have at least 4 labels that are not ignored. Both thresholds
+    are our choice. A text whose only label is a single word, such as a verdict, does not need an end token. If no
+    text has an unmasked end token, the finding is only a note. It remains a warning if the labels at the
+    beginning of at least 2 texts are ignored, as they are for prompts: such a model will be used to generate
+    answers.
 
     ## Known problems
     Only one batch is checked. A batch without an attention mask is not checked, and neither are blocks of equal

@@ -57,16 +57,16 @@ class RepeatedBatch(Rule):
 
     - At least 8 rows were read, and all are identical.
     - At least 64 rows (or 4 batches, if that is more) were read, and the distinct rows among them fit into one
-      batch: their number is below 5% of the rows read, or exactly the batch size.
+      batch. Their number is below 5% of the rows read, or exactly the batch size.
     - A watched run had at least 20 steps, all on the same batch. This is a note, because the dataset may fit into
       one batch. It is a warning if the loader's dataset is known to have at least four times as many rows as the
       batch. A custom dataset must report its length, and its batches must have the loader's batch size.
-    - At least 64 rows from the batches of a watched run were checked, at most an eighth of them are distinct, and
-      the rows read from the dataset itself include at least eight times as many distinct ones.
+    - At least 64 rows from the batches of a watched run were checked, and at most an eighth of them are distinct,
+      although the rows read from the dataset itself include at least eight times as many distinct ones.
 
-    If at most an eighth of the rows in the first batch have distinct inputs, and rows with the same inputs have
-    different labels, the finding blames the dataset, the tokenizer or the collator for making rows identical, not
-    the loop or the sampler for repeating them.
+    The rows may also be identical because the dataset, the tokenizer or the collator makes them so. The finding
+    blames these, instead of the loop or the sampler, if at most an eighth of the rows in the first batch have
+    distinct inputs, and rows with the same inputs have different labels.
 
     We chose these thresholds.
 

@@ -62,12 +62,16 @@ class UnstableBatch(Rule):
     less and stayed there. There must be at least 3 sampled batches before the drop and at least 3 after it.
 
     ## Known problems
-    The rule does not check streams, datasets over 256 MiB or two million objects (which it does not copy),
-    datasets that keep track of what was read (a curriculum, a buffer), or datasets that draw random numbers from
-    a source that cannot be reset. Data that a dataset keeps in a global variable is not copied either. A change
-    that has no further effect when repeated, such as padding to the same length, is missed. Training for one
-    epoch reads each row once and is not affected. Noise that is annealed on purpose also shrinks the spread of
-    the inputs.
+    The rule does not check
+
+    - streams,
+    - datasets over 256 MiB or two million objects (which it does not copy),
+    - datasets that keep track of what was read (a curriculum, a buffer), or
+    - datasets that draw random numbers from a source that cannot be reset.
+
+    Data that a dataset keeps in a global variable is not copied either. A change that has no further effect when
+    repeated, such as padding to the same length, is missed. Training for one epoch reads each row once and is not
+    affected. Noise that is annealed on purpose also shrinks the spread of the inputs.
 
     ## Sources
     NumPy's documentation, "Copies and views"; the documentation for `torch.utils.data` (`collate_fn`,

@@ -54,21 +54,31 @@ class ClassImbalance(Rule):
     ## Thresholds
     The common class must have a share of at least 0.9 (our choice): above that, a constant prediction reaches an
     accuracy that often looks good. There must be at least 50 rows (our choice): the chance that a class with 75%
-    of the data makes up 90% of 50 random rows is about 1 in 100. Class weights are reported if the ratio of any
-    two weights equals the ratio of the label counts of their classes, to within 15% plus sampling error, and the
-    most common class has at least twice the labels and twice the weight of the rarest. Weights count as balanced
-    but in the wrong order if their inverses add up, within 1%, to the number of classes, the number of rows, or
-    1, and are distributed like the label counts, while some class has at least twice as many labels as its weight
-    implies.
+    of the data makes up 90% of 50 random rows is about 1 in 100.
+
+    Class weights are reported if they grow with the label counts. The ratio of any two weights must equal the
+    ratio of the label counts of their classes, to within 15% plus sampling error. The most common class must have
+    at least twice the labels and twice the weight of the rarest.
+
+    Weights count as balanced but in the wrong order if three things hold:
+
+    - Their inverses add up, within 1%, to the number of classes, the number of rows, or 1.
+    - The inverses are distributed like the label counts.
+    - Some class has at least twice as many labels as its weight implies.
 
     ## Known problems
     The imbalance may be real, and a model that ranks rows well needs no weights. In that case, judge the model by
-    a metric on which a constant prediction scores badly, and ignore this rule. The finding is only a note if
-    something that the rule cannot see may compensate: in Keras before `fit`, which receives the class weights
-    (`diagnose run` sees them); with a custom loss; in PyTorch when the checked batch happens to contain only one
-    class; with a `Trainer` that has its own sampler; and with a single output, because such a model is often
-    trained to rank the rows and evaluated on the ranking. If only the first rows are known, nothing is reported,
-    because they may be sorted.
+    a metric on which a constant prediction scores badly, and ignore this rule.
+
+    The finding is only a note if something that the rule cannot see may compensate:
+
+    - in Keras before `fit`, which receives the class weights (`diagnose run` sees them),
+    - with a custom loss,
+    - in PyTorch, when the checked batch happens to contain only one class,
+    - with a `Trainer` that has its own sampler, or
+    - with a single output, because such a model is often trained to rank the rows and evaluated on the ranking.
+
+    If only the first rows are known, nothing is reported, because they may be sorted.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (how well a random model would score);

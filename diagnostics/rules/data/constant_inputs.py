@@ -65,7 +65,7 @@ class ConstantInputs(Rule):
 
     ## Thresholds
     There must be at least 8 examples. Single columns need at least 32, and are checked only in tables of at most
-    1000 columns (our choice). If all inputs are equal, the finding is an error when the labels differ, and a
+    1000 columns (our choice). If all inputs are equal, the finding is an error when the labels differ. It is a
     warning when the labels are equal or unknown, or when later rows of an unshuffled dataset differ. If only some
     inputs or columns are constant, it is a note. There must be at least 8 blank rows, making up at least 2% of
     the sampled rows. Each must have at least 16 values. Together, they must have at least two different targets,

@@ -98,11 +98,16 @@ class LabelsInInputs(Rule):
     model must return at least 90% of them. If the model has no other token input, its predictions must not depend
     on later tokens: otherwise it may be an autoencoder, unless it is a `ForMaskedLM` class from transformers.
 
-    A token counts as the mask token if every target equals the input at its position, at most half of the
-    positions have a target, the token fills at least half of those positions, and it occurs nowhere else. If the
-    model is not a `ForMaskedLM` class, its predictions must also depend on later tokens: a decoder may have
-    targets only for an answer, which is often the same word. We chose these shares; BERT masks 15% of the tokens
-    and replaces 80% of these with the mask token.
+    A token counts as the mask token if four things hold:
+
+    - Every target equals the input at its position.
+    - At most half of the positions have a target.
+    - The token fills at least half of the positions that have a target.
+    - It occurs nowhere else.
+
+    If the model is not a `ForMaskedLM` class, its predictions must also depend on later tokens: a decoder may
+    have targets only for an answer, which is often the same word. We chose these shares; BERT masks 15% of the
+    tokens and replaces 80% of these with the mask token.
 
     ## Known problems
     Targets whose name is not listed above are not recognised. A model that computes its own loss (`add_loss`, a

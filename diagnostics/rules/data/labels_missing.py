@@ -47,7 +47,7 @@ class LabelsMissing(MessageRule):
     None: the labels are either there or not.
 
     ## Known problems
-    Before training, a batch without labels is reported only if the model is known to compute the loss: a custom
+    Before training, a batch without labels is reported only if the model is known to compute the loss. A custom
     loop may compute it outside the model, or create the labels from the inputs. A model that received labels but
     returned no loss, because it has no head that computes one, has a different problem and is not reported.
 

@@ -38,9 +38,9 @@ class LabelsUnrelated(Rule):
     are filtered by content while their targets are only cut to the same length.
 
     If the model tags tokens, it checks whether the start tokens of one batch have several different tags, while
-    the ends of its rows have at most one tag. For the first batch of a run, it compares the rows that reached the
-    model with the examples that the collator received, or with the loader's batch, to see whether the inputs were
-    reordered without the targets.
+    the ends of its rows have at most one tag. For the first batch of a run, it checks whether the inputs were
+    reordered without the targets: it compares the rows that reached the model with the examples that the collator
+    received, or with the loader's batch.
 
     ## Why it is bad
     Targets that are unrelated to their rows cannot be learned: the loss ends up no better than that of a constant
@@ -64,11 +64,11 @@ class LabelsUnrelated(Rule):
 
     ## Thresholds
     We chose the numbers below. At least 32 rows must recur, and hardly any of them may occur twice within an
-    epoch. The share of unchanged targets must be at most two standard deviations above what a random reassignment
-    would leave unchanged, and the mean squared change must be at least 80% of that under a random reassignment:
-    noisy labels, or labels from several annotators, change less. At least a quarter of the changed targets must
-    have belonged to other rows. Within a batch, the targets of neighbouring rows must differ at least 90% as much
-    as those of two random rows: in few-shot training, each episode has its own targets, which do belong to its
+    epoch. The share of unchanged targets may exceed that of a random reassignment by at most two standard
+    deviations. The mean squared change must be at least 80% of that under a random reassignment. Noisy labels, or
+    labels from several annotators, change less. At least a quarter of the changed targets must have belonged to
+    other rows. Within a batch, the targets of neighbouring rows must differ at least 90% as much as those of two
+    random rows. This excludes few-shot training, where each episode has its own targets, which do belong to its
     rows. In PyTorch, the loss must also be at least 95% of that of a constant prediction.
 
     For tags, the batch must have at least 8 rows. At least 10% of its start tokens must have a different tag from

@@ -50,23 +50,26 @@ class LeakedEvaluationRows(Rule):
     ```
 
     ## Thresholds
-    At least 1% of the compared evaluation rows, and at least 5 of them, must be in the training set (our choice):
-    a leak of that size can change a score by a percentage point, and is too large to consist of one or two chance
+    At least 1% of the compared evaluation rows, and at least 5 of them, must be in the training set (our choice).
+    A leak of that size can change a score by a percentage point, and is too large to be one or two chance
     matches.
 
     If rows repeat within the training set, some will also occur outside it by chance. If there are k possible
     rows, all equally common, m rows drawn at random contain about k (1 - exp(-m/k)) distinct rows. The rule
     estimates k from the number of distinct rows; the probability that a new row is among N training rows is then
-    1 - exp(-N/k). If the share of leaked rows is at most twice that probability, the finding is only a note (the
-    factor of 2 is our choice: a few hundred rows contain few duplicates, so the estimate is rough). It is also a
-    note if only a few distinct rows are possible (for example, 512 for 9 bits) and the training set contains most
-    of them: if it contains 90% of the possible rows, about 90% of new rows will be in it as well. If all
-    evaluation rows are in the training set, the finding is a note only if the estimated share is at least 90%
-    (our choice).
+    1 - exp(-N/k). If the share of leaked rows is at most twice that probability, the finding is only a note. The
+    factor of 2 is our choice: a few hundred rows contain few duplicates, so the estimate is rough.
 
-    A model that is fitted several times is reported if two evaluations follow different fits that share rows, 90%
-    of the evaluation rows were used in earlier fits but none in the latest one, and each fit starts with the
-    weights of the previous one.
+    The finding is also a note if only a few distinct rows are possible (for example, 512 for 9 bits) and the
+    training set contains most of them. If it contains 90% of the possible rows, about 90% of new rows will be in
+    it as well. If all evaluation rows are in the training set, the finding is a note only if the estimated share
+    is at least 90% (our choice).
+
+    A model that is fitted several times is reported if three things hold:
+
+    - Two evaluations follow different fits that share rows.
+    - 90% of the evaluation rows were used in earlier fits, but none in the latest one.
+    - Each fit starts with the weights of the previous one.
 
     Windows count as overlapping if at least half of the evaluation rows recur in training windows, shifted by a
     few steps.

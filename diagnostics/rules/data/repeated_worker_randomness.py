@@ -46,7 +46,7 @@ class RepeatedWorkerRandomness(Rule):
 
     ## Thresholds
     None. With a single worker, the rule fires only if the worker is not persistent, because only then does every
-    epoch repeat the same draws; the finding is a note. A `__getitem__` counts if it always seeds a global
+    epoch repeat the same draws. The finding is then a note. A `__getitem__` counts if it always seeds a global
     generator with a literal, a module-level constant, or an attribute that only `__init__` sets, and then calls a
     function that draws noise. It does not count if the numbers are used for a permutation or a projection, or if
     the name of its class suggests evaluation.

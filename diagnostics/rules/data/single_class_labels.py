@@ -34,11 +34,11 @@ class SingleClassLabels(MessageRule):
     Compares the labels of the rows that were read. The finding is an error if the whole dataset was read, and a
     warning if only a sample of it or its first rows were. In a watched run, the labels of a binary cross entropy,
     or of a squared error with one output, are inferred from the gradients in the sampled steps. With a squared or
-    absolute error, it looks for integer targets that are all 0, except for at most a single 1, which is the
-    result of casting numbers between 0 and 1 to integers. With a binary cross entropy, it looks for labels of 0
-    and 1 that were divided by a number such as 255, which leaves all of them close to 0. If each row has several
-    labels, as in a segmentation mask, it compares all of them. In Keras, it counts the rows of each class whose
-    weight in the loss is 0.
+    absolute error, it looks for integer targets that are all 0, except for at most a single 1. Such targets are
+    the result of casting numbers between 0 and 1 to integers. With a binary cross entropy, it looks for labels of
+    0 and 1 that were divided by a number such as 255, which leaves all of them close to 0. If each row has
+    several labels, as in a segmentation mask, it compares all of them. In Keras, it counts the rows of each class
+    whose weight in the loss is 0.
 
     ## Why it is bad
     The model learns to predict that class for every input. The loss falls to zero within a few steps and the

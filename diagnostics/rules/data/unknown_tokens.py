@@ -36,8 +36,8 @@ class UnknownTokens(Rule):
 
     ## What it does
     Finds the tokenizer or the vocabulary that encoded a batch of texts, and counts the tokens that represent
-    unknown words: a tokenizer's `unk_token_id`, 1 for Keras' `TextVectorization`, or the id of `<unk>` or `[UNK]`
-    in a dict. Padding and special tokens are not counted.
+    unknown words. Their id is a tokenizer's `unk_token_id`, 1 for Keras' `TextVectorization`, or the id of
+    `<unk>` or `[UNK]` in a dict. Padding and special tokens are not counted.
 
     ## Why it is bad
     All unknown words get the same id. Texts made up of unknown words differ only in their lengths, so the model

@@ -37,10 +37,10 @@ class UnscaledInputs(Rule):
 
     ## What it does
     The rule requires two pieces of evidence. The first is the scale of the floating-point inputs (or of integers
-    that look like pixels), or of regression targets. The second is harm: an initial loss far above chance, a copy
-    of the model that learned nothing when trained on this batch with your optimizer and learning rate, or a run
-    that ended no better than a constant prediction. In Keras, the rule also reports a first layer that scales
-    inputs a second time.
+    that look like pixels), or of regression targets. The second is harm, in one of three forms: an initial loss
+    far above chance; a copy of the model that learned nothing when trained on this batch with your optimizer and
+    learning rate; or a run that ended no better than a constant prediction. In Keras, the rule also reports a
+    first layer that scales inputs a second time.
 
     ## Why it is bad
     Initial weights and common learning rates are chosen for values of about unit scale. Inputs around 255 give
@@ -66,24 +66,28 @@ class UnscaledInputs(Rule):
     78. Targets must also be at least 10 times the largest initial output.
 
     Images count as scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and the
-    batch is already between -1 and 1. A first layer that standardises its inputs counts as adapted to other data
-    if, for at least 80% of the features, both the standard deviation and the magnitude of the values in the batch
-    differ by a factor of 50 or more from those of the values that it was adapted to.
+    batch is already between -1 and 1. A first layer that standardises its inputs may have been adapted to other
+    values. This is assumed if the batch differs from those values, in both standard deviation and magnitude, by a
+    factor of 50 or more for at least 80% of the features.
 
     Inputs count as tiny if their overall root mean square is at most 0.02, as it is for bytes that were divided
     by 255 twice. A watched run shows harm if, after at least 100 steps, it ends no better than the best constant
-    prediction (for large inputs, with at least twice its loss), although a linear or radial fit to the same rows,
-    once standardised, predicts other rows.
+    prediction, although a linear or radial fit to the same rows, once standardised, predicts other rows. For
+    large inputs, the loss must end at least twice as high as that of the constant prediction.
 
-    Large inputs do harm if the initial loss exceeds the threshold of `initial-loss-off`. They also do harm if the
-    median loss in the second half of the trial run is more than 10% above that of the best constant prediction
-    and another decrease like the one from the first half to the second would not be enough to reach it, although
-    the weights changed by at least 0.1% of their norm per step.
+    Large inputs do harm if the initial loss exceeds the threshold of `initial-loss-off`. They also do harm if
+    three things hold in the trial run:
 
-    Large targets do harm if the distance to the best constant prediction (the square root of a squared error)
-    shrank by less than half a percent in the trial run. In an experiment with targets from about 20 to 300,000,
-    three MLPs, and Adam at 0.001 and 0.01, the ten runs that started this slowly took between 263 and more than
-    4000 steps just to learn the mean; half of them took more than 1400.
+    - The median loss in the second half is more than 10% above that of the best constant prediction.
+    - Another decrease like the one from the first half to the second would not be enough to reach the constant
+      prediction's loss.
+    - The weights changed by at least 0.1% of their norm per step.
+
+    Large targets count as harmful if the trial run closed less than 0.5% of the gap between its first loss and
+    the loss of the best constant prediction. For a squared error, the gap is measured between the square roots of
+    these losses. We tried targets from about 20 to 300,000 with three MLPs, and with Adam at 0.001 and 0.01. The
+    ten runs that started this slowly took between 263 and more than 4000 steps just to learn the mean; half of
+    them took more than 1400.
 
     A run that did not learn is also reported if copies of its model, trained on the same batches, learn with
     standardised inputs; see `not-learning`.
@@ -91,9 +95,9 @@ class UnscaledInputs(Rule):
     ## Known problems
     A model whose first layer scales its inputs works with raw numbers. It is not checked if that layer is a Keras
     layer made for this purpose, such as `Normalization`. With another layer, such as batch normalisation, it is
-    reported only if training fails, and the real cause may then be a different one, such as a learning rate that
-    is too high. The trial is not used for runs with warm-up, because the trial itself has none. Inputs with NaN
-    or infinity are reported by `non-finite-inputs`, and inputs named `mask` or `bias` are ignored.
+    reported only if training fails. The real cause may then be a different one, such as a learning rate that is
+    too high. The trial is not used for runs with warm-up, because the trial itself has none. Inputs with NaN or
+    infinity are reported by `non-finite-inputs`, and inputs named `mask` or `bias` are ignored.
 
     ## Sources
     Yann LeCun et al., "Efficient BackProp" (1998), section 4.3, on normalising inputs; the Keras guide "Working

@@ -57,7 +57,8 @@ class DeviceMismatch(MessageRule):
 
     ## Known problems
     The finding lists the failing function's tensors under that function's variable names, which may differ from
-    yours. A zero-dimensional CPU tensor, which may be mixed with tensors on other devices, is listed as well.
+    yours. A zero-dimensional CPU tensor, which PyTorch lets you mix with tensors on other devices, is listed as
+    well.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("cross-GPU operations are not allowed by default").

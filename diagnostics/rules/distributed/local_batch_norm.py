@@ -18,8 +18,8 @@ class LocalBatchNorm(Rule):
 
     ## What it does
     Under `diagnose run` with several processes, checks whether a model wrapped in DistributedDataParallel has
-    batch norm layers in training mode that are not `SyncBatchNorm`, and how many rows each rank processes per
-    forward pass.
+    batch norm layers in training mode that are not `SyncBatchNorm`. It also checks how many rows each rank
+    processes per forward pass.
 
     ## Why it is bad
     The effective batch includes the rows of all ranks, but the mean and variance are computed from one rank's

@@ -16,10 +16,10 @@ class RanksShareRandomness(Rule):
     """The ranks draw the same random numbers for different rows.
 
     ## What it does
-    Under `diagnose run` with several processes, each rank records checksums of the global random generators at
-    the end of the forward pass after optimizer steps 0, 1, 2, 4, 8 and so on, and at the start of the next
-    forward pass. If the two checksums differ, random numbers were drawn in the meantime, for example for noise,
-    diffusion time steps, mixup or augmentation, and the ranks are compared.
+    Under `diagnose run` with several processes, each rank records checksums of the global random generators after
+    optimizer steps 0, 1, 2, 4, 8 and so on. It does so at the end of the forward pass that follows the step, and
+    at the start of the one after that. If the two checksums differ, random numbers were drawn in the meantime,
+    for example for noise, diffusion time steps, mixup or augmentation, and the ranks are compared.
 
     ## Why it is bad
     All ranks add the same noise, and make the same crops and flips. Their gradients are averaged over the rows of

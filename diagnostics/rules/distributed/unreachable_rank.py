@@ -29,11 +29,11 @@ class UnreachableRank(MessageRule):
     """A rank cannot reach the others, or cannot use its device.
 
     ## What it does
-    Recognises the messages of NCCL, gloo and the rendezvous about connections that were refused, closed or never
-    made, about two ranks that use the same GPU, and about a GPU that does not exist. `diagnose network` tests the
-    connections: each rank allocates memory on its device, joins the rendezvous, connects to every other rank over
-    plain TCP, and then takes part in a barrier, an all-reduce and an exchange with every other rank, with a time
-    limit for each step.
+    Recognises three kinds of messages from NCCL, gloo and the rendezvous: about connections that were refused,
+    closed or never made; about two ranks that use the same GPU; and about a GPU that does not exist.
+    `diagnose network` tests the connections, with a time limit for each step. Each rank allocates memory on its
+    device, joins the rendezvous, and connects to every other rank over plain TCP. Then it takes part in a
+    barrier, an all-reduce and an exchange with every other rank.
 
     ## Why it is bad
     No collective can start. The rank that reports the failure is often the one that waited; the cause is in the

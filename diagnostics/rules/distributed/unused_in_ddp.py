@@ -12,7 +12,7 @@ MAX_NAMED = 6  # parameters in the message; the evidence holds them all
 
 
 class UnusedInDdp(Rule):
-    """Parameters under DistributedDataParallel get no gradient, so the next step fails.
+    """Some parameters of a DistributedDataParallel model get no gradient, so the next step fails.
 
     ## What it does
     Recognises DistributedDataParallel's error and reads from it which parameters received no gradient.

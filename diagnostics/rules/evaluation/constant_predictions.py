@@ -50,17 +50,18 @@ class ConstantPredictions(Rule):
 
     ## Thresholds
     The run must have at least 200 steps, 6 sampled steps in the second half, and 100 examples. If one class has
-    more than 80% of the labels, there must be at least 10 examples of the other classes, and the finding is a
-    note unless the scores carry no more information than the class frequencies. The learning rate must have
-    stopped rising, and the model must not be merely slow: if all updates had pointed in the same direction, they
-    would have moved the weights by at least the weights' own norm. The cross entropy must be no lower than that
-    of a constant prediction: if classes are imbalanced and hard to separate, the most frequent one may rightly
-    have the highest score everywhere. If the loss curve shows the cause, `learning-rate-too-high` or
-    `loss-plateau` reports the run instead.
+    more than 80% of the labels, there must be at least 10 examples of the other classes. The finding is then a
+    note unless the scores carry no more information than the class frequencies.
+
+    The learning rate must have stopped rising. The model must not be merely slow: if all updates had pointed in
+    the same direction, they would have moved the weights by at least the weights' own norm. The cross entropy
+    must be no lower than that of a constant prediction: if classes are imbalanced and hard to separate, the most
+    frequent one may rightly have the highest score everywhere. If the loss curve shows the cause,
+    `learning-rate-too-high` or `loss-plateau` reports the run instead.
 
     An evaluation counts if it has at least 100 examples. If their labels are known, for example because they are
     passed to the model, the finding is a warning. If not, two evaluations are needed and the finding is a note,
-    because all examples may belong to one class on purpose.
+    because all examples may belong to one class by design.
 
     We chose these thresholds.
 

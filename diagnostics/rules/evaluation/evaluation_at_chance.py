@@ -72,9 +72,11 @@ class EvaluationAtChance(Rule):
     ## What it does
     Compares the predicted classes with the labels, in training and in each evaluation, and measures their
     agreement beyond chance (Cohen's kappa). If the evaluation is at chance and no other rule explains it, the
-    rule looks for the reason: whether renumbering the classes would make the predictions correct, whether
-    training and evaluation inputs look alike, and whether a linear or radial fit to some training rows predicts
-    the others.
+    rule looks for the reason:
+
+    - Would renumbering the classes make the predictions correct?
+    - Do training and evaluation inputs look alike?
+    - Does a linear or radial fit to some training rows predict the others?
 
     ## Why it is bad
     A model that merely overfits is still better than chance. At chance, the evaluation measures something other
@@ -99,14 +101,14 @@ class EvaluationAtChance(Rule):
     There must be at least 32 training examples and 100 evaluation examples with known labels. In the last quarter
     of training, or in its second half if the last quarter has too few examples, the agreement must be at least
     0.5. In every evaluation after training began, it must stay below 0.2 by at least two standard errors. No
-    class may have more than 80% of the evaluation's labels, and the accuracies of an evaluation's passes may
-    differ only by chance: if they differ more, the passes belong to several evaluations, some of them perhaps on
-    adversarial examples.
+    class may have more than 80% of the evaluation's labels. The accuracies of an evaluation's passes may differ
+    only by chance: if they differ more, the passes belong to several evaluations, perhaps some on adversarial
+    examples.
 
     The finding is a warning if
 
-    - there are at least three classes, renumbering them makes at least 60% of the predictions correct, and at
-      most 70% as many are correct with the current numbering (this is reported even if the evaluation is above
+    - there are at least three classes, and renumbering them makes at least 60% of the predictions correct, while
+      at most 70% as many are correct with the current numbering (this is reported even if the evaluation is above
       chance),
     - at least half of the evaluation's labels are classes that no inspected training example has, although chance
       would explain at most 10%, or
@@ -114,9 +116,9 @@ class EvaluationAtChance(Rule):
       most 70% of the error of a constant prediction.
 
     Otherwise it is a note. In a run of fewer than 100 steps, it is also a note if batch norm's running statistics
-    lag, or if this was not measured. They lag if, on rows of the first training batch, a model copy that uses
-    them improves on always predicting the most frequent class by at most half as much as a copy that uses the
-    batch's own statistics.
+    lag, or if this was not measured. To measure the lag, the rule evaluates copies of the model on rows of the
+    first training batch, and compares their accuracy with that of always predicting the most frequent class. The
+    running statistics lag if the gain with them is at most half of the gain with the batch's own statistics.
 
     For Keras' `fit`, the logged accuracy is used if there is `validation_data` or a `validation_split`, and no
     class has more than 1.5 times its equal share of the labels. The finding is a note if layers behave

@@ -98,12 +98,12 @@ class EvaluationMismatch(Rule):
 
     ## What it does
     Compares evaluation inputs with training inputs, channel by channel: their means and scales, whether only one
-    side is standardised, the range of pixel values, and the spacing of the 256 byte levels. Then it checks
-    whether evaluation and training have the same channels in a different order, as when images are read as BGR on
-    one side, or when the columns of a table were sorted. For a regression, it also compares the targets that the
-    loss receives. Under `diagnose run`, it also searches the script for a scikit-learn scaler or encoder that is
-    fitted on the training data and again on the evaluation data. If `generate` from transformers was called
-    without a length limit, it counts the sequences that end at the default length without an end token, and
+    side is standardised, the range of pixel values, and the spacing of values that were made from bytes (256
+    levels). Then it checks whether the channels are the same but in a different order, as when images are read as
+    BGR on one side, or when the columns of a table were sorted. For a regression, it also compares the targets
+    that the loss receives. Under `diagnose run`, it also searches the script for a scikit-learn scaler or encoder
+    that is fitted on the training data and again on the evaluation data. If `generate` from transformers was
+    called without a length limit, it counts the sequences that end at the default length without an end token. It
     compares that length with the lengths of the targets.
 
     For token ids and other ids, it counts the evaluation tokens that never occur in the training rows, and
@@ -147,22 +147,31 @@ class EvaluationMismatch(Rule):
     - the scales differ by a factor of 1.5, and either the pixels fill different ranges completely (0 to 1, -1 to
       1, 0 to 255), or the values are evenly spaced on both sides but further apart on one side.
 
-    Apart from mean and scale, the distributions must agree. There are two exceptions: the scales differ by a
-    factor of 20, or one side is standardised and the other is 10 times as wide, 10 times as narrow, or 10
-    standard deviations away. All evaluation batches must differ from the training batches and agree with each
-    other. If some resemble the training batches (because training rows are evaluated as well), only a different
-    range, different byte levels, or scales that differ by a factor of 20 count.
+    Apart from mean and scale, the distributions must agree, with two exceptions:
 
-    Channels count as reordered if at least two of them differ by 10 standard errors from the training channels at
-    the same positions, while in a different order, the means and mean deviations of all channels agree to within
-    4 standard errors. The scales of the targets must differ by a factor of 5, or of 3 if only one side is
-    standardised, while the inputs look alike. If the inputs are unknown or the rows are a series, the factor is
-    20.
+    - The scales differ by a factor of 20.
+    - One side is standardised, and the other is 10 times as wide, 10 times as narrow, or 10 standard deviations
+      away.
 
-    Generated text counts as cut off if the script sets neither `max_length` nor `max_new_tokens`, at least a
-    quarter of the sequences end at the default length without an end token, and at least a quarter of the targets
-    in the first batch are longer. 90% of the targets must have an end token. With fewer than 8 sequences, which
-    may be a preview, the finding is a note.
+    All evaluation batches must differ from the training batches and agree with each other. If some resemble the
+    training batches, because training rows are evaluated as well, the rule counts only three differences: another
+    range, another spacing of values made from bytes, or scales that differ by a factor of 20.
+
+    Channels count as reordered if two things hold. At least two of them differ by 10 standard errors from the
+    training channels at the same positions. In another order, the means and mean deviations of all channels agree
+    to within 4 standard errors.
+
+    The scales of the targets must differ by a factor of 5, or of 3 if only one side is standardised, while the
+    inputs look alike. If the inputs are unknown or the rows are a series, the factor is 20.
+
+    Generated text counts as cut off if
+
+    - the script sets neither `max_length` nor `max_new_tokens`,
+    - at least a quarter of the sequences end at the default length without an end token, and
+    - at least a quarter of the targets in the first batch are longer.
+
+    90% of the targets must have an end token. With fewer than 8 sequences, which may be a preview, the finding is
+    a note.
 
     Unseen tokens are counted only if there are at least 64 training rows, and at least 32 evaluation rows with
     100 tokens in total. At least 30% of the evaluation tokens, and at least 5 different ones, must not occur in
@@ -178,13 +187,13 @@ class EvaluationMismatch(Rule):
     We chose these thresholds.
 
     ## Known problems
-    Evaluation rows from another domain are also reported if they differ this much. Time series drift, so if each
-    row resembles the previous one, only a different range, different byte levels, or scales that differ by a
-    factor of 20 are reported. Small differences, such as slightly different normalisation constants, go
-    unnoticed, and so do swapped channels with the same distribution. Passes before the first step, and passes
-    with gradients, are not checked. A split by time is also reported if this many of its evaluation tokens are
-    new. Rows that are ordered by numeric features are not reported, because a series drifts in the same way.
-    Shifted positions are not found if a Trainer runs the evaluation.
+    Evaluation rows from another domain are also reported if they differ this much. Because time series drift, the
+    rule reports only three differences if each row resembles the previous one: another range, another spacing of
+    values made from bytes, or scales that differ by a factor of 20. Small differences, such as slightly different
+    normalisation constants, go unnoticed, and so do swapped channels with the same distribution. Passes before
+    the first step, and passes with gradients, are not checked. A split by time is also reported if this many of
+    its evaluation tokens are new. Rows that are ordered by numeric features are not reported, because a series
+    drifts in the same way. Shifted positions are not found if a Trainer runs the evaluation.
 
     ## Sources
     The documentation for `torchvision.transforms.Normalize` and `sklearn.preprocessing.StandardScaler`;

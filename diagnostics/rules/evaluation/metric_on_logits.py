@@ -56,8 +56,8 @@ class MetricOnLogits(MessageRule):
     true class, in the format that the evaluation loop passes, and once as class labels. If the labels get a
     perfect score, but the logits fail or score lower, the conversion from logits to labels is missing.
 
-    Under `diagnose run`, it also searches the script for an argmax over a single score per example, for
-    probabilities that are cast to integers, and, if a binary cross entropy takes logits, for logits that are
+    Under `diagnose run`, it also searches the script for an argmax over a single score per example, and for
+    probabilities that are cast to integers. If a binary cross entropy takes logits, it looks for logits that are
     rounded or compared with 0.5. It feeds probabilities to Keras' `Accuracy` and `MeanIoU`, which compare class
     indices. If the classes are mutually exclusive, it feeds predictions that are all wrong to `BinaryAccuracy`.
     It also checks whether Keras or a `Trainer` reports the number that results from rounding logits or comparing
@@ -85,9 +85,9 @@ class MetricOnLogits(MessageRule):
 
     ## Thresholds
     None: a metric that gives 1 (or 100, in percent) for the true labels must give the same for logits that encode
-    those labels. If Keras or a `Trainer` reports a number, the mistake must reproduce it to the last digit, the
-    reported number must differ from the correct one by at least 0.01, and there must be logits just above and
-    just below 0.5 (within 0.2).
+    those labels. If Keras or a `Trainer` reports a number, the mistake must reproduce it to the last digit, and
+    the reported number must differ from the correct one by at least 0.01. There must also be logits just above
+    and just below 0.5 (within 0.2).
 
     ## Known problems
     A metric that fails on class labels as well is not checked. Metrics for which lower is better are not

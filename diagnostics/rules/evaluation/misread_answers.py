@@ -89,9 +89,9 @@ class MisreadAnswers(Rule):
     We chose these thresholds.
 
     ## Known problems
-    Metrics computed by hand or by another library are missed, and so are predictions in a table. Scores that were
-    computed from a column, for example by a subtraction, can no longer be traced to it. An attack that flips
-    every prediction is reported as a note.
+    Metrics computed by hand or by another library are missed, and so are predictions stored in a DataFrame.
+    Scores that were computed from a column, for example by a subtraction, can no longer be traced to it. An
+    attack that flips every prediction is reported as a note.
 
     ## Sources
     scikit-learn's documentation for `roc_auc_score` ("the probability of the class with the greater label") and

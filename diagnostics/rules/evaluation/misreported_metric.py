@@ -62,9 +62,9 @@ class MisreportedMetric(Rule):
     """A reported metric is not what its name says.
 
     ## What it does
-    Keeps the predictions and targets of evaluations, computes accuracy, F1, precision, recall, IoU, R², errors
-    and perplexity from them, and compares the results with the numbers that a `Trainer` or Keras reported under
-    the same names. If they differ, it looks for a mistake that reproduces the reported number: a mean over
+    Keeps the predictions and targets of evaluations, and computes accuracy, F1, precision, recall, IoU, R²,
+    errors and perplexity from them. It compares the results with the numbers that a `Trainer` or Keras reported
+    under the same names. If they differ, it looks for a mistake that reproduces the reported number: a mean over
     batches, labels that were not shifted, ignored positions that were counted, swapped arguments, a missing
     square root, or a comparison of every prediction with every target.
 
@@ -97,9 +97,9 @@ class MisreportedMetric(Rule):
     There must be at least 32 targets that are not ignored. A reported number counts as correct if it matches, to
     its last digit, one of several definitions of the metric (with different averages, thresholds or ignored
     tokens, or as top-5 accuracy). A mistake is named only if it reproduces the reported number to its last digit
-    in each of the latest evaluations, and if that number differs from the correct value by at least 0.01 (1% for
-    an error or a perplexity). For a mean over batches, the difference must be at least 0.02 (5% for an error). If
-    an accuracy is off by at least 0.02 for no known reason, the finding is a note.
+    in each of the latest evaluations. That number must also differ from the correct value by at least 0.01 (1%
+    for an error or a perplexity). For a mean over batches, the difference must be at least 0.02 (5% for an
+    error). If an accuracy is off by at least 0.02 for no known reason, the finding is a note.
 
     For per-batch calls, an evaluation must have at least 3 batches, and the mean over them must differ from the
     metric of all rows by at least 0.02 (5% for an error). For lists that grow, each call must begin with the rows

@@ -51,11 +51,15 @@ class Overfitting(Rule):
 
     ## Thresholds
     There must be at least 6 evaluations, 4 of them after the best one. The last loss must exceed the lowest by
-    three margins: 40% of the decrease up to the lowest, 40% of the lowest loss itself, and 5 standard deviations
-    of the noise (estimated from second differences). Each of the last four losses must exceed the lowest by at
-    least half of each margin. At least 80% of all pairs of evaluations since the best one must be in rising order
-    (a Kendall's tau of 0.6). Meanwhile, the training loss must have fallen by at least 20%, just as steadily. We
-    chose these thresholds.
+    each of three margins:
+
+    - 40% of the decrease up to the lowest,
+    - 40% of the lowest loss itself, and
+    - 5 standard deviations of the noise (estimated from second differences).
+
+    Each of the last four losses must exceed the lowest by at least half of each margin. At least 80% of all pairs
+    of evaluations since the best one must be in rising order (a Kendall's tau of 0.6). Meanwhile, the training
+    loss must have fallen by at least 20%, just as steadily. We chose these thresholds.
 
     ## Known problems
     A loop that saves the best weights, or is about to stop early, is correct but still reported. Accuracy can rise

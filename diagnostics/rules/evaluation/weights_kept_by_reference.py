@@ -20,7 +20,8 @@ class WeightsKeptByReference(Rule):
     loaded weights still share memory with the model, and how many steps the optimizer has taken since they were
     stored. It also reports a module that is loaded with its own weights while another module with the same layers
     is trained. In the source, it looks for a loop that trains a model and keeps the best one under a second name
-    (`best_model = model`), or that keeps its weights in a list or dict without copying them.
+    (`best_model = model`). It also looks for a loop that keeps the model's weights in a list or dict without
+    copying them.
 
     ## Why it is bad
     `state_dict()` copies nothing: its tensors are the weights themselves. After the next step, the "best" weights
@@ -48,8 +49,8 @@ class WeightsKeptByReference(Rule):
     counts only if the script had kept weights from earlier steps before. If another model loads them, they must
     have been stored at two or more different steps: a script that stores them only once may want the latest ones.
     A module that is not trained must be loaded with its own weights at least twice, and never with other weights.
-    In the source, the second name is assigned under a condition in a training loop and read afterwards, and the
-    loop neither creates a new model nor ends at that point.
+    In the source, the second name must be assigned under a condition in a training loop and read afterwards. The
+    loop must neither create a new model nor end at that point.
 
     ## Known problems
     Only `diagnose run` and `diagnose lint` read the source. If the branch does not also store the score that it

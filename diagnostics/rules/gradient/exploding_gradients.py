@@ -50,9 +50,9 @@ class ExplodingGradients(Rule):
     ## Thresholds
     The run must have at least 20 steps, and one of these must hold:
 
-    - The median of the last 5 norms (or their maximum, if the next norm is not finite) is at least 1,000 times
-      the largest of the first 10 norms (or of the first half, if there are fewer than 20), and the loss, if
-      known, has not fallen.
+    - The median of the last 5 norms is at least 1,000 times the largest of the first 10 norms, and the loss, if
+      known, has not fallen. If the next norm is not finite, the maximum of the last 5 counts instead of their
+      median. If there are fewer than 20 norms, their first half counts instead of the first 10.
     - One norm is at least 1,000 times the largest norm in the 20 steps before it. Over the next 20 steps, the
       loss gives up at least half of its earlier decrease. The loss must also rise above that of the step itself,
       which was computed before the update; otherwise the data has changed, as in continual learning.

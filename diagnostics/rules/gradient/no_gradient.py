@@ -47,8 +47,11 @@ class NoGradient(MessageRule):
     ## What it does
     Follows the graph of one batch's loss backwards, and checks whether it reaches a trainable parameter. After a
     crash, recognises the message of a `backward()` that has nothing to differentiate. In a watched run, checks
-    whether the optimizer found gradients at its steps, whether `zero_grad()` was called between `backward()` and
-    the step, whether `backward()` was called at all, and whether the sample weights of whole batches are 0.
+
+    - whether the optimizer found gradients at its steps,
+    - whether `zero_grad()` was called between `backward()` and the step,
+    - whether `backward()` was called at all, and
+    - whether the sample weights of whole batches are 0.
 
     ## Why it is bad
     No parameter gets a gradient, so no step can change anything. PyTorch raises `element 0 of tensors does not
@@ -72,7 +75,7 @@ class NoGradient(MessageRule):
     Before training, none: if the loss depends on even one trainable parameter, nothing is reported. In a watched
     run, there must be at least 3 steps, and in at least 90% of them, the reported reason must explain why there
     is no gradient. For sample weights, there must be at least 8 batches, and 90% of them must have a total weight
-    of 0: even if few examples have a label, a batch of 32 without a single label is rare.
+    of 0. Even if few examples have a label, a batch of 32 without a single label is rare.
 
     ## Known problems
     A frozen model is reported even if the loss has trainable parameters, because only the model's parameters are

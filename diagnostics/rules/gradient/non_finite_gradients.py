@@ -41,10 +41,10 @@ class NonFiniteGradients(MessageRule):
 
     ## Known problems
     Gradients are read at the optimizer step, after any clipping, and clipping spreads one NaN to all of them. A
-    loss scaler normally skips some steps because of an overflow; skipped steps are reported only after 33 in a
-    row, because by then the scale has been halved so often that it cannot be the cause. Skipped steps go
-    unnoticed if `zero_grad` sets gradients to zero instead of None. When the rule repeats a step, the backward
-    pass starts with a gradient of ones at the model's output, not with the gradient of the loss.
+    loss scaler normally skips some steps because of an overflow. Skipped steps are reported only after 33 in a
+    row: by then the scale has been halved so often that it cannot be the cause. Skipped steps go unnoticed if
+    `zero_grad` sets gradients to zero instead of None. When the rule repeats a step, the backward pass starts
+    with a gradient of ones at the model's output, not with the gradient of the loss.
 
     ## Sources
     PyTorch's notes, "Autograd mechanics" (gradients for non-differentiable functions);

@@ -19,8 +19,8 @@ class UndetachedTarget(Rule):
 
     ## What it does
     In the graph of the first loss, looks for a squared error between selected predictions (`q.gather(...)`) and a
-    target that is a reward plus a discounted prediction (`r + gamma * q_next.max(...)`) with a gradient path to
-    the same weights.
+    target with a gradient path to the same weights. The target must be a reward plus a discounted prediction
+    (`r + gamma * q_next.max(...)`).
 
     ## Why it is bad
     Q-learning moves the prediction towards its target and treats the target as a constant. With a gradient

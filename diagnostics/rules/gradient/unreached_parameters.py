@@ -72,9 +72,9 @@ class UnreachedParameters(Rule):
     ## Thresholds
     Before training, the finding is a warning if the parameters without a gradient make up at least 1% of all
     trainable weights, and otherwise a note. A watched run must have at least 50 steps with a gradient and 3 in
-    which weights were compared; the finding is a warning if the layers without a gradient are at least 10% of
-    those in the optimizer, and otherwise a note. We chose these thresholds: the pooler of BERT-base, which many
-    healthy models do not use, is 0.5% of the weights and 1 of 76 layers.
+    which weights were compared. The finding is then a warning if the layers without a gradient are at least 10%
+    of those in the optimizer, and otherwise a note. We chose these thresholds: the pooler of BERT-base, which
+    many healthy models do not use, is 0.5% of the weights and 1 of 76 layers.
 
     It is also a note if all of these parameters belong to the `pooler` of a submodel, however many they are.
     Layers that are not part of any model are reported as a note if their outputs have the shape of a model output,

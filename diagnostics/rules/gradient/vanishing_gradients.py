@@ -30,9 +30,9 @@ class VanishingGradients(Rule):
     ## What it does
     In a watched run, detects two kinds of vanishing gradient.
 
-    Through layers: in the second half of the run, the gradient shrinks steadily from back to front, that of the
-    first third of the layers is less than 1/100,000 of that of the last third, and the first layers hardly
-    change.
+    Through layers: in the second half of the run, the gradient shrinks steadily from back to front, and the first
+    layers hardly change. The gradient of the first third of the layers is less than 1/100,000 of that of the last
+    third.
 
     Through time: in an RNN, LSTM or GRU, all positions share the same weights, so the weight gradients do not show
     that only the last positions contribute. Instead, the gradient of the loss with respect to the layer's input is
@@ -58,10 +58,10 @@ class VanishingGradients(Rule):
     ## Thresholds
     Through time: the gradient at the first positions is at most 1e-5 of that at the end of the sequence (median
     over the second half of at least 4 sampled steps). In a test with 40 positions, the first of which determines
-    the class, this ratio was at most 5e-8 for an `nn.RNN`, which learned nothing in 600 steps; an LSTM with an
-    open forget gate needed fewer than 200 steps. The median loss in the last quarter of the run must be above 90%
-    of that in the first quarter: a model that needs only the end of a sequence has such gradients too, but its
-    loss falls. No gradient may reach 100 times the median, because such a large step may have raised the loss.
+    the class, an `nn.RNN` learned nothing in 600 steps, and this ratio was at most 5e-8. An LSTM with an open
+    forget gate needed fewer than 200 steps. The median loss in the last quarter of the run must be above 90% of
+    that in the first quarter. A model that needs only the end of a sequence has such gradients too, but its loss
+    falls. No gradient may reach 100 times the median, because such a large step may have raised the loss.
 
     Through layers: over at least 6 layers and 20 steps, the ratio must be at most 1e-5 and the rank correlation
     between depth and gradient at least 0.8. Relative to the weight norm, the updates in the first third must be

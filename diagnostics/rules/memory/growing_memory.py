@@ -29,11 +29,11 @@ class GrowingMemory(Rule):
     """Memory use grows with every step until memory runs out.
 
     ## What it does
-    When memory has run out, searches your variables for a list, a dict of lists, or a running sum of tensors that
-    hold the graphs of many batches, and adds up the activations that those graphs keep alive. For Keras, it
-    searches for collections of models from earlier training runs, or of the `History` objects that reference them.
-    In a watched run, it checks whether the graphs of old steps are still alive, and whether memory use keeps
-    growing.
+    When memory has run out, searches your variables for objects that hold the graphs of many batches: a list, a
+    dict of lists, or a running sum of tensors. It adds up the activations that those graphs keep alive. For
+    Keras, it searches for collections of models from earlier training runs, or of the `History` objects that
+    reference them. In a watched run, it checks whether the graphs of old steps are still alive, and whether
+    memory use keeps growing.
 
     ## Why it is bad
     A loss or an output references its graph, and the graph holds every activation that the backward pass needs.
@@ -57,7 +57,7 @@ class GrowingMemory(Rule):
     ```
 
     ## Thresholds
-    When memory has run out, there must be ten graphs that share no node except the parameters: a step with
+    When memory has run out, there must be ten graphs that share no node except the parameters. A step with
     several losses has fewer than ten, and the outputs of a recurrent layer share one graph. In Keras, there must
     be at least two models with an optimizer besides the one being trained. The finding is an error if the graphs
     or models hold at least as much memory as the failed allocation requested.

@@ -51,7 +51,7 @@ class TensorflowHoldsGpu(Rule):
 
     ## Thresholds
     A TensorFlow process must hold at least 80% of the GPU's memory. TensorFlow never holds all of it, because it
-    leaves some for the libraries and cannot reserve what other processes already hold.
+    leaves some for the CUDA libraries and cannot reserve what other processes already hold.
 
     ## Known problems
     From outside, reserved and used memory look the same: only the process itself knows how much it uses

@@ -43,9 +43,9 @@ class DeadUnits(Rule):
     ## What it does
     Checks the output of each layer that ends in a ReLU or a ReLU6, for one batch. A unit (in a convolution, a
     channel) counts as dead if it is zero for every example and every position. In a watched PyTorch run, it must
-    be dead in the last 3 sampled batches; the rule then also checks ReLUs that are not modules, such as
-    `torch.relu`, if their output is the direct input of a layer. If a ReLU produces the scores that a cross
-    entropy reads as logits, the rule looks for classes that are never predicted because their unit is dead.
+    be dead in the last 3 sampled batches. The rule then also checks ReLUs that are not modules, such as
+    `torch.relu`, if their output is the direct input of a layer. If a ReLU produces the logits of a cross-entropy
+    loss, the rule looks for classes that are never predicted because their unit is dead.
 
     ## Why it is bad
     Where a ReLU outputs zero, its gradient is zero as well. A unit that is zero for every example gets no
@@ -92,13 +92,14 @@ class DeadUnits(Rule):
 
     In a watched run, the finding is only a note if the loss falls, or if the units died during the run and even a
     simple fit finds nothing to learn. A layer of any size counts if all of its units were zero in at least the
-    last 3 sampled batches, with at least 64 examples in total: such a layer passes on no information. A class
+    last 3 sampled batches, with at least 64 examples in total. Such a layer passes on no information. A class
     behind a ReLU must have at least 20 examples in the second half of the run and be predicted for none of them.
 
     ## Known problems
     A trained transformer with ReLU is naturally sparse, and a batch of a few short texts leaves most of its units
-    unused; for models from the transformers library, the finding is only a note. A sparse autoencoder is sparse on
-    purpose. Before training, functions that are not modules, such as `torch.nn.functional.relu`, are not covered.
+    unused. For models from the transformers library, the finding is only a note. A sparse autoencoder is sparse
+    on purpose. Before training, functions that are not modules, such as `torch.nn.functional.relu`, are not
+    covered.
 
     ## Sources
     Lu Lu et al., "Dying ReLU and Initialization: Theory and Numerical Examples" (2019); Kaiming He et al.,

@@ -51,11 +51,11 @@ class EvalModeTraining(MessageRule):
     ```
 
     ## Thresholds
-    None: one layer that depends on the mode is enough, provided that the model as a whole is in evaluation mode. A
-    watched run is reported if it ends with at least 8 sampled steps in which none of the mode-dependent layers was
-    in training mode. It is also reported if all steps in evaluation mode used batches of one dataset, all other
-    steps used batches of another, and the two alternated at least twice, which means that the validation code
-    trains the model. Frozen layers and dropout with p = 0 do not count.
+    None: one layer that depends on the mode is enough, provided that the model as a whole is in evaluation mode.
+    A watched run is reported if it ends with at least 8 sampled steps in which none of the mode-dependent layers
+    was in training mode. It is also reported if all steps in evaluation mode used batches of one dataset, all
+    other steps used batches of another, and the two alternated at least twice. This means that the validation
+    code trains the model. Frozen layers and dropout with p = 0 do not count.
 
     ## Known problems
     Before training this is only a note, because the training loop usually calls `model.train()` itself, and

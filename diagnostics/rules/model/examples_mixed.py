@@ -77,9 +77,9 @@ class ExamplesMixed(Rule):
     if the rows are known to be shuffled; otherwise it is a note.
 
     ## Known problems
-    The predictions of models that compare examples on purpose (attention between rows, minibatch statistics in a
-    discriminator, experts with limited capacity) change as well, which is why the finding is often only a note.
-    Models whose rows are nodes of a graph, or whose first axis may be a sequence of positions, are not checked.
+    Some models compare examples on purpose: attention between rows, minibatch statistics in a discriminator,
+    experts with limited capacity. Their predictions change as well, so the finding is often only a note. Models
+    whose rows are nodes of a graph, or whose first axis may be a sequence of positions, are not checked.
 
     ## Sources
     The documentation for `torch.nn.LSTM` (`batch_first`) and `torch.nn.Softmax` (`dim`); Andrej Karpathy, "A

@@ -58,8 +58,8 @@ class FutureLeak(Rule):
 
     ## Known problems
     The rule applies only if cross entropy is the whole loss and the targets are the next tokens of exactly one
-    input. A model is not checked if it has a layer that summarises the text or starts a recurrent layer from a
-    given state: it may be an autoencoder, which is allowed to read the whole text.
+    input. A model is not checked if it has a layer that summarises the text, or if it starts a recurrent layer
+    from a given state. It may be an autoencoder, which is allowed to read the whole text.
 
     ## Sources
     Vaswani et al., "Attention Is All You Need" (2017), section 3.2.3, on masking later positions; forum questions

@@ -54,22 +54,25 @@ class IgnoresInput(Rule):
     ```
 
     ## Thresholds
-    The spread of the predictions across examples, divided by their root mean square, must be below 1e-6: about
-    eight times the rounding error of float32 (1.2e-7), so only predictions that are equal up to rounding count as
-    equal. This must hold both before and after training. A head initialised to zero predicts a constant only at
-    first, and a model whose units die in training predicts a constant only at the end, although both read their
-    input.
+    The spread of the predictions across examples, divided by their root mean square, must be below 1e-6. This is
+    about eight times the rounding error of float32 (1.2e-7), so only predictions that are equal up to rounding
+    count as equal. This must hold both before and after training. A head initialised to zero predicts a constant
+    only at first, and a model whose units die in training predicts a constant only at the end, although both read
+    their input.
 
-    After 200 steps, an autoencoder is reported if its predictions are close to the mean input and vary less than
-    20% as much from example to example as the inputs do, and if the loss fell by less than 2% from the third
-    quarter of the run to the last. The mean input must not be close to 0, as it may be for residuals. We chose
-    these limits.
+    After 200 steps, an autoencoder is reported if
+
+    - its predictions are close to the mean input,
+    - they vary less than 20% as much from example to example as the inputs do, and
+    - the loss fell by less than 2% from the third quarter of the run to the last.
+
+    The mean input must not be close to 0, as it may be for residuals. We chose these limits.
 
     ## Known problems
     Batches for which a constant prediction is correct, because all inputs or all labels are equal, are not
-    checked. Nothing is reported if the copy's loss ever fell below that of any constant prediction: then the copy
-    did distinguish the examples, and the predictions became equal again only because the learning rate was too
-    high. A baseline that ignores its input on purpose is reported. Predictions that differ by less than a
+    checked. Nothing is reported if the copy's loss ever fell below that of any constant prediction. In that case,
+    the copy did distinguish the examples, and the predictions became equal again only because the learning rate
+    was too high. A baseline that ignores its input on purpose is reported. Predictions that differ by less than a
     millionth of their size, such as large regression targets that are almost equal, are reported too; standardise
     such targets.
 

@@ -59,11 +59,11 @@ class MissingPositions(Rule):
     were enough.
 
     The finding is a note if the loss of a constant prediction is not known, or if the last third of the losses is
-    still more than 10% below the second third: the words may yet be enough. It is also a note unless one of two
+    still more than 10% below the second third. The words may yet be enough. It is also a note unless one of two
     tests shows that the order matters. If each token has a target, two equal tokens in a row must have different
-    targets at least half as often as any two tokens do. Otherwise, a fit to the token positions must predict other
-    rows with at most 80% of the error of a fit to the token counts (for classes, the error must also be lower by
-    three standard errors). We chose these numbers.
+    targets at least half as often as any two tokens do. Otherwise, a fit to the token positions must predict
+    other rows with at most 80% of the error of a fit to the token counts. For classes, the error must also be
+    lower by three standard errors. We chose these numbers.
 
     ## Known problems
     A causal mask reveals the order of a text to the model, so decoders without position embeddings are not

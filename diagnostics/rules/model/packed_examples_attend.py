@@ -47,15 +47,18 @@ class PackedExamplesAttend(Rule):
     ```
 
     ## Thresholds
-    A log-probability in the second document must change by more than 1/1000 of the spread of the log-probabilities
-    across positions; with one mask per document, it changes by rounding errors at most. A document needs at least
-    4 tokens and 2 targets, and the documents of a batch must differ in length, unlike the rows of a grid. Up to 4
-    rows are tested.
+    A log-probability in the second document must change by more than 1/1000 of the spread of the
+    log-probabilities across positions; with one mask per document, it changes by rounding errors at most. A
+    document needs at least 4 tokens and 2 targets. The documents in a batch must differ in length, because
+    segments of equal length may be the rows of an image or another grid. Up to 4 rows are tested.
 
-    The finding is a warning only if the script itself treats the documents as separate: the positions restart, and
-    all documents begin or all end with the same token; or the documents are numbered, and the first token of each
-    is not a target. Otherwise it is a note: if only the labels show where documents begin, they may be the turns
-    of one conversation, which should see each other.
+    The finding is a warning only if the script itself treats the documents as separate, in one of two ways:
+
+    - The positions restart, and all documents begin or all end with the same token.
+    - The documents are numbered, and the first token of each is not a target.
+
+    Otherwise it is a note: if only the labels show where documents begin, they may be the turns of one
+    conversation, which should attend to each other.
 
     ## Known problems
     The targets must be the tokens of one of the inputs. Documents that are separated only by an end token are not

@@ -54,11 +54,11 @@ class PaddingAttended(Rule):
 
     ## Thresholds
     At least four rows must have padding; up to six of them, those with the most padding, are used. With padding,
-    replacing all words but the first must change the prediction less than 1/50 as much as it does without padding,
-    and the predictions for rows with at least half of the longest padding must differ from each other just as
-    little. A mean over all positions still depends on the words, so it is not reported. Neither is a model that
-    has learned to carry information across the padding: its predictions differ from row to row, even if they are
-    too confident to change when a few words change.
+    replacing all words but the first must change the prediction less than 1/50 as much as it does without
+    padding. The predictions for rows with at least half of the longest padding must differ from each other just
+    as little. A mean over all positions still depends on the words, so it is not reported. Neither is a model
+    that has learned to carry information across the padding: its predictions differ from row to row, even if they
+    are too confident to change when a few words change.
 
     ## Known problems
     The model must give one prediction per row. Padding at the start is not checked: the words come last, so they

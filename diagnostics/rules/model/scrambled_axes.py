@@ -32,12 +32,16 @@ class ScrambledAxes(Rule):
     """A `view` is used where axes should be permuted, so values end up in the wrong positions.
 
     ## What it does
-    Searches the graph of the first loss for two kinds of views: one that turns the C channels of a convolution
-    into rows of C values without moving the channels to the last axis, and one that turns (batch, a, b) into
-    (batch, b, a). It reports them only if a softmax, a layer with weights or a matrix product then reads the rows.
-    It also compares the shapes of sequence scores and labels before both were flattened for the loss. In Keras, it
-    checks whether the first convolution reads channels-first images as channels-last. For colour images, it
-    compares neighbouring pixels, as the model receives them, with the neighbours in the other axis order.
+    Searches the graph of the first loss for two kinds of views:
+
+    - one that turns the C channels of a convolution into rows of C values without moving the channels to the last
+      axis, and
+    - one that turns (batch, a, b) into (batch, b, a).
+
+    It reports them only if a softmax, a layer with weights or a matrix product then reads the rows. It also
+    compares the shapes of sequence scores and labels before both were flattened for the loss. In Keras, it checks
+    whether the first convolution reads channels-first images as channels-last. For colour images, it compares
+    neighbouring pixels, as the model receives them, with the neighbours in the other axis order.
 
     ## Why it is bad
     `view` and `reshape` keep the order of the numbers in memory and only change the shape. A row of C values then
@@ -61,9 +65,9 @@ class ScrambledAxes(Rule):
     image axis, or if a is a multiple of b, where neighbours may be grouped on purpose. Channels-first images must
     be square, with at least 8 pixels a side and 1 or 3 channels, and neighbours along both axes must have a
     correlation of at least 0.3. There must be at least 8 scrambled colour images, with at least 16 pixels a side.
-    In the other axis order, the mean squared difference between neighbours must be at most 60% of its value in the
-    current order, and at most half of the mean squared difference between any two pixels. For such images, the
-    finding is a warning. We chose these limits.
+    In the other axis order, the mean squared difference between neighbours must be at most 60% of its value in
+    the current order. It must also be at most half of the mean squared difference between any two pixels. For
+    such images, the finding is a warning. We chose these limits.
 
     ## Known problems
     Views of the inputs themselves, before the first layer with weights, are not in the graph of the loss. They are

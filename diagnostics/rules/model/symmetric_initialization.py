@@ -44,15 +44,15 @@ class SymmetricInitialization(Rule):
     ## Thresholds
     The units must be equal, up to rounding errors, before the copy is trained and after at least 10 steps. A copy
     that predicts the batch correctly from the start is not trained for that long. Units that are initialised to
-    zero on purpose differ after one or two steps; we chose 10.
+    zero on purpose differ after one or two steps; we wait for 10.
 
     ## Known problems
     Zeros are often initialised on purpose and are then not reported: a last layer that starts at 0, the matrix B
     of LoRA, the last scale of a residual branch. Their inputs or gradients differ from unit to unit, so the units
-    are no longer equal after the first steps. Zeros that are added to the output of a frozen weight with the same
-    number of units, as in an adapter, are not reported even if they do not change: the frozen weight breaks the
-    symmetry. A weight without a gradient is reported by `unreached-parameters`. A layer with one unit is never
-    symmetric. A zero-initialised last layer whose outputs all have the same target throughout the batch is
+    are no longer equal after the first steps. A layer of zeros may be added to the output of a frozen layer with
+    as many units, as in an adapter. It is not reported even if it stays at zero, because the frozen layer breaks
+    the symmetry. A weight without a gradient is reported by `unreached-parameters`. A layer with one unit is
+    never symmetric. A zero-initialised last layer whose outputs all have the same target throughout the batch is
     reported by mistake.
 
     ## Sources

@@ -25,7 +25,7 @@ class TrainModeEvaluation(Rule):
     ## What it does
     In a watched run, checks the mode of the forward passes without gradients between training steps, because this
     is what an evaluation looks like. After the run, calls a copy of the model in evaluation mode twice with the
-    same inputs: functions such as `F.dropout` do not see the mode of the model, and stay on unless the call turns
+    same inputs. Functions such as `F.dropout` do not see the mode of the model, and stay on unless the call turns
     them off. It also checks whether the forward pass gives a recurrent layer a random initial state.
 
     ## Why it is bad

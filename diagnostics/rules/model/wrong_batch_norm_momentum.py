@@ -40,8 +40,8 @@ class WrongBatchNormMomentum(Rule):
     `momentum=0`, or 1 in Keras, keeps a mean of 0 and a variance of 1 forever. The training loss falls, but the
     evaluation effectively runs a different network.
 
-    With Keras' default of 0.99, the running mean and variance start at 0 and 1, and are averages over about 100
-    steps. After a few hundred steps, they still reflect earlier weights.
+    The running mean and variance start at 0 and 1. With Keras' default momentum of 0.99, they are averages over
+    about 100 steps. After a few hundred steps, they still reflect earlier weights.
 
     ## Example
     ```python
@@ -55,18 +55,19 @@ class WrongBatchNormMomentum(Rule):
 
     ## Thresholds
     The run must have at least 20 steps. A momentum of exactly 0 is reported if the statistics still have their
-    initial values. A momentum of 0.9 or more is reported whatever the statistics are. The finding is a warning if,
-    in the second half of the run, accuracy is lower in evaluation than in training by at least 15 percentage
-    points plus two standard errors, with at least 100 examples for each. It is also a warning if at least 40% of
-    the predictions name a different class than in training. Otherwise it is a note. We chose these numbers.
+    initial values. A momentum of 0.9 or more is reported whatever the statistics are. The finding is a warning
+    if, in the second half of the run, accuracy is lower in evaluation than in training by at least 15 percentage
+    points plus two standard errors. Each of the two accuracies needs at least 100 examples. It is also a warning
+    if at least 40% of the predictions name a different class than in training. Otherwise it is a note. We chose
+    these numbers.
 
     In Keras, a momentum of exactly 1 is reported if the statistics still have their initial values.
 
     Running statistics are averages over 1 / (1 - momentum) steps in Keras, and 1 / momentum steps in PyTorch. If
-    they lag, the finding is a warning, provided that the run is complete and has at least 100 steps, but fewer
-    than five times as many as the statistics average over. With the statistics of the rows themselves, accuracy
-    must exceed the share of the most frequent class by two standard errors; with the running statistics, at most
-    half of that gain may remain. In a run of fewer than 100 steps, the statistics lag anyway.
+    they lag, the finding is a warning if the run is complete and has at least 100 steps, but fewer than five
+    times the number of steps over which the statistics average. With the statistics of the rows themselves,
+    accuracy must exceed the share of the most frequent class by two standard errors. With the running statistics,
+    at most half of that gain may remain. In a run of fewer than 100 steps, the statistics lag anyway.
 
     ## Known problems
     Overfitting causes a similar gap. For models that are not classifiers, the finding is a note, and lagging

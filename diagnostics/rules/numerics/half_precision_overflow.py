@@ -54,9 +54,9 @@ class HalfPrecisionOverflow(MessageRule):
 
     ## Known problems
     Some models cannot be run in float32; then only `non-finite-activations` is reported. Only outputs of modules
-    are compared with the limit: a product between two modules is seen only if a module, such as dropout, passes it
-    on. bfloat16 has the range of float32, so a number that is too large for bfloat16 is too large for float32 as
-    well.
+    are compared with the limit. A product between two modules is seen only if a module, such as dropout, passes
+    it on. bfloat16 has the range of float32, so a number that is too large for bfloat16 is too large for float32
+    as well.
 
     ## Sources
     IEEE 754 (the largest binary16 number is 65,504); Hugging Face Transformers, "Debugging", underflow and

@@ -51,11 +51,11 @@ class HalfPrecisionUnderflow(Rule):
     ## Thresholds
     At least 10% of a layer's non-zero gradient values must equal the smallest of them. That value must be 2^-24,
     or as low as 2^-30 if clipping or averaging has scaled it down. This must hold in at least two thirds of the
-    sampled steps, and in at least 3 of them. We chose 10%: if values are spread evenly around 0, half as many (5%)
-    are then rounded to 0, and the median is only 7 times the smallest value, which leaves 3 bits of precision. In
-    float32, the smallest value does not occur twice. In a test under autocast, an MLP of 3 layers had no gradient
-    values of exactly this size with its original loss, 5% with the loss divided by 1,000, and 42% with the loss
-    divided by 10,000, where 21% were 0.
+    sampled steps, and in at least 3 of them. We chose 10%: if values are spread evenly around 0, half as many
+    (5%) are then rounded to 0. The median is then only 7 times the smallest value, which leaves 3 bits of
+    precision. In float32, the smallest value does not occur twice. In a test under autocast, an MLP of 3 layers
+    had no gradient values of exactly this size with its original loss. The share was 5% with the loss divided by
+    1,000, and 42% with the loss divided by 10,000, where 21% were 0.
 
     ## Known problems
     A layer whose gradient is entirely 0 is not evidence of underflow by itself; it counts only if other layers

@@ -51,14 +51,14 @@ class LossOutOfRange(Rule):
 
     ## Thresholds
     The loss must be below -0.0001 in the first step or in at least three later ones. A KL divergence is reported
-    only if the exponentials of its input add up to less than 0.95 or more than 1.05 over the classes; for Keras'
+    only if the exponentials of its input add up to less than 0.95 or more than 1.05 over the classes. For Keras'
     loss, the outputs or targets themselves are summed. A binary cross entropy is reported only if a target of the
     first batch is below 0 or above 1. With correct arguments, neither loss is negative. A weighted loss is not
     checked, because its weights may be negative on purpose. We chose these thresholds.
 
     ## Known problems
-    Arguments are known only for the first step. A handwritten loss is not checked. For a loss with additional
-    terms, only a KL divergence in the first step is checked.
+    The arguments of the loss are recorded only in the first step. A handwritten loss is not checked. For a loss
+    with additional terms, only a KL divergence in the first step is checked.
 
     ## Sources
     The documentation for `torch.nn.KLDivLoss` ("the input should be in log-space") and

@@ -42,8 +42,8 @@ class MixedPrecisionMisuse(MessageRule):
     ```
 
     ## Thresholds
-    None if PyTorch has raised an error. Steps on the gradients of a scaled loss are reported if there are at least
-    8 steps and 8 scaled losses but no call to `scaler.step` or `scaler.unscale_`, and the script does not read
+    None if PyTorch has raised an error. Steps on the gradients of a scaled loss are reported if there are at
+    least 8 steps and 8 scaled losses but no call to `scaler.step` or `scaler.unscale_`. The script must not read
     `.grad`. Clipping is reported if there are at least 3 scaler steps with clipped gradients and, in 90% of them,
     the gradients were still scaled when they were clipped. They must have exceeded the limit, which must be at
     most 1% of the scale. Both findings are warnings. We chose these thresholds.

@@ -20,9 +20,11 @@ class NonFiniteLoss(MessageRule):
     """The loss is NaN or infinite.
 
     ## What it does
-    Checks the loss of one batch. If it is not finite, looks for the origin: whether the model's outputs are still
-    finite, which individual examples have such a loss, and what only those examples share: a non-finite or
-    constant input, a label, the value of a column, or a range.
+    Checks the loss of one batch. If it is not finite, looks for the origin:
+
+    - whether the model's outputs are still finite,
+    - which individual examples have such a loss, and
+    - what only those examples share: a non-finite or constant input, a label, the value of a column, or a range.
 
     In a watched run, names the first step where the loss was not finite although the model's output was, or the
     step whose update made the weights non-finite. If the NaN arose in the forward pass itself,
@@ -47,8 +49,9 @@ class NonFiniteLoss(MessageRule):
 
     ## Thresholds
     None for the loss. A trait is named only if all of the affected examples have it and no other example does. A
-    label or a range must also be unlikely to be a coincidence: as many randomly chosen examples must share it in
-    fewer than 1 in 10 batches. We chose that limit; a trait is only a hint, and is never reported on its own.
+    label or a range must also be unlikely to be a coincidence. Equally many examples chosen at random must share
+    it in fewer than 1 in 10 batches. We chose that limit; a trait is only a hint, and is never reported on its
+    own.
 
     ## Known problems
     Before training, only one batch is used; `watch` finds a rare example once it is drawn. A single example always

@@ -63,7 +63,7 @@ class UpdateBelowPrecision(Rule):
     ## Known problems
     Only PyTorch's own optimizers are covered: others may keep float32 copies, accumulate what was lost (Kahan
     summation) or use stochastic rounding. The estimated update does not include momentum. To allow for momentum,
-    the update of SGD must be below 5% of the spacing, instead of 50%.
+    the SGD update must be below 5% of the spacing, instead of 50%.
 
     ## Sources
     Pedram Zamirai et al., "Revisiting BFloat16 Training" (2020); Paulius Micikevicius et al., "Mixed precision

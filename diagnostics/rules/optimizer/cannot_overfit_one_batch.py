@@ -49,10 +49,10 @@ class CannotOverfitOneBatch(Rule):
     the loss above the targets' own entropy counts, because no prediction can avoid that entropy. We chose the
     factor: it requires only a 10% improvement, and a healthy copy improves by 50% or more.
 
-    The finding is a warning, not an error, because the copy gets only a few dozen steps at a few learning rates,
-    and a model that merely learns slowly can fail as well. A model with at most 500 trainable parameters gets 500
-    more steps at a learning rate of 0.1, because at smaller rates a few sigmoid units stay on their first plateau
-    for hundreds of steps.
+    The finding is a warning, not an error. The copy gets only a few dozen steps at a few learning rates, so a
+    model that merely learns slowly can fail as well. A model with at most 500 trainable parameters gets 500 more
+    steps at a learning rate of 0.1, because at smaller rates a few sigmoid units stay on their first plateau for
+    hundreds of steps.
 
     ## Known problems
     The rule is not checked if

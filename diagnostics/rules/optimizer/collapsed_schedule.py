@@ -99,18 +99,18 @@ class CollapsedSchedule(Rule):
 
     - in the first third of the run, if the rate falls at every step, or if it stays constant between drops for at
       least three intervals of equal length (step decay), such as epochs;
-    - in the first 60% of the run, if such an interval is shorter than 75% of an epoch, which means that the
-      schedule counts batches, not epochs (this needs the number of training rows); or
-    - in the first half of the run, if the fall from half of its highest value to 0.1% takes at most 5% of the run.
-      In a cosine schedule, this fall takes 46% of the run and is complete only at the end; a schedule that divides
-      the rate by ten on plateaus keeps each rate for several epochs.
+    - in the first 60% of the run, if such an interval is shorter than 75% of an epoch: the schedule then counts
+      batches, not epochs (this needs the number of training rows); or
+    - in the first half of the run, if the fall from half of its highest value to 0.1% takes at most 5% of the
+      run. In a cosine schedule, this fall takes 46% of the run and is complete only at the end. A schedule that
+      divides the rate by ten on plateaus keeps each rate for several epochs.
 
     A run whose loss had fallen to 10% of its first value before the collapse is not reported: there was nothing
     left to learn.
 
-    A schedule counts as starting far below the optimizer's rate if its first rate is also its highest, and is the
-    square of the optimizer's rate or less than 0.1% of it. An optimizer created with a rate of 0.1 or more is not
-    reported: such a rate, for example 1, may be meant for a function that returns the rates themselves.
+    A schedule counts as starting far below the optimizer's rate if its first rate is also its highest. That rate
+    must be the square of the optimizer's rate, or less than 0.1% of it. An optimizer created with a rate of 0.1
+    or more is not reported: a rate such as 1 may be intended for a schedule function that returns absolute rates.
 
     We chose these thresholds.
 

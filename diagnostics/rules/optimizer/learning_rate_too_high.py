@@ -57,7 +57,7 @@ class LearningRateTooHigh(Rule):
     In the trial, all of these must hold on the same batch, within about 30 steps:
 
     - At your learning rate, the median of the last third of the losses stays above 0.9 times the loss of the best
-      constant prediction, and no loss reaches half of it; or the loss becomes NaN.
+      constant prediction, and no loss reaches half of it. Alternatively, the loss becomes NaN.
     - A rate at most a third as large does reach half of it.
     - Some step changes the weights (the median over all weight matrices) by at least 1% of their norm, ten times
       the 0.1% of the rule of thumb below. The rule of thumb alone is not enough for a finding, because a small
@@ -82,10 +82,10 @@ class LearningRateTooHigh(Rule):
     `loss-divergence`, `loss-plateau` and `loss-oscillation` do not report such a run a second time. If gradients
     are never zeroed, that is the cause, and this rule reports nothing.
 
-    A complete run of at least 100 steps that ended no better than a constant prediction is reported if one step
-    changed the weights by more than their own norm (the median over the layers), and a linear or radial fit shows
-    that there is something to learn. Later updates in such a run may be small, because large weights have
-    saturated or killed the units.
+    A complete run of at least 100 steps is reported if it ended no better than a constant prediction, although a
+    linear or radial fit shows that there is something to learn. One step must have changed the weights by more
+    than their own norm (the median over the layers). Later updates in such a run may be small, because large
+    weights have saturated or killed the units.
 
     A run that did not learn is also reported if copies of it, trained on its own batches, learn at a smaller rate,
     and no other single change helps nearly as much; see `not-learning`.
@@ -94,11 +94,15 @@ class LearningRateTooHigh(Rule):
 
     ## Known problems
     A few batches are an easy task: a rate that memorises them may still be too high for the real run. The rule is
-    not checked if the rate has a warm-up, or may have one, because training does not begin at the full rate; if
-    the best constant prediction is unknown; or if the loss was still decreasing at the end of the trial, fast
-    enough to fall to half of the constant prediction's loss within the same number of further steps. In a watched
-    run, a loss whose chance level is unknown is reported only if it grows very large: healthy losses in
-    adversarial and reinforcement learning can grow tenfold.
+    not checked
+
+    - if the learning rate is warmed up, or may be, because training does not begin at the full rate,
+    - if the best constant prediction is unknown, or
+    - if the loss was still decreasing at the end of the trial, fast enough to fall to half of the constant
+      prediction's loss within the same number of further steps.
+
+    In a watched run, a loss whose chance level is unknown is reported only if it grows very large: healthy losses
+    in adversarial and reinforcement learning can grow tenfold.
 
     ## Sources
     Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates" ("should

@@ -41,11 +41,11 @@ class LossDivergence(Rule):
     ```
 
     ## Thresholds
-    For a classifier trained on cross entropy, the median cross entropy over the last quarter of the sampled steps
-    is at least twice that of a constant prediction, and at least 1.5 times both its initial and its lowest level.
-    Any other loss needs at least 40 steps and must reach at least 100 times both levels, and the weights must have
-    grown threefold. If a step changes the weights by 1% or more, `learning-rate-too-high` reports the run instead;
-    if gradients are never zeroed, `gradients-not-zeroed` does.
+    For a classifier trained on cross entropy, the final loss is the median cross entropy over the last quarter of
+    the sampled steps. It must be at least twice that of a constant prediction, and at least 1.5 times both its
+    initial and its lowest level. Any other loss needs at least 40 steps and must reach at least 100 times both
+    levels, and the weights must have grown threefold. If a step changes the weights by 1% or more,
+    `learning-rate-too-high` reports the run instead; if gradients are never zeroed, `gradients-not-zeroed` does.
 
     A loss counts as falling without bound if it began above 0, ended ten times as far below 0, and fell at least
     1.5 times as far in each quarter of the run as in the quarter before. A negative log-likelihood, in contrast,

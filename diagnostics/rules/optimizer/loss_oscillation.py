@@ -34,10 +34,13 @@ class LossOscillation(Rule):
 
     ## Thresholds
     The batch must have occurred at least 100 times. Three things must hold over the second half of its losses:
-    their range, from the 10th to the 90th percentile, is at least half of their mean; they change direction at 90%
-    of the occurrences (pure noise does so at two thirds); and their mean is less than 10% below the mean of the
-    first six losses. We chose these thresholds. If updates change the weights by 1% or more,
-    `learning-rate-too-high` reports the run instead.
+
+    - Their range, from the 10th to the 90th percentile, is at least half of their mean.
+    - They change direction at 90% of the occurrences (pure noise does so at two thirds).
+    - Their mean is less than 10% below the mean of the first six losses.
+
+    We chose these thresholds. If updates change the weights by 1% or more, `learning-rate-too-high` reports the
+    run instead.
 
     ## Known problems
     The same batch must be repeated, as in full-batch training or with a loader that does not shuffle. If the

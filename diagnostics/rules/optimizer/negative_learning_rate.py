@@ -17,9 +17,10 @@ class NegativeLearningRate(Rule):
     Checks the learning rate of every parameter group at every step.
 
     ## Why it is bad
-    A step at a negative rate goes up the gradient: the loss rises, faster and faster. No optimizer accepts such a
-    rate when it is created, but a schedule can set any value. Usually a linear factor, `1 - step / length`, has no
-    lower bound and the schedule runs past its length: it is stepped once per batch instead of once per epoch.
+    A step with a negative learning rate moves up the gradient: the loss rises, faster and faster. No optimizer
+    accepts such a rate when it is created, but a schedule can set any value. Usually a linear factor,
+    `1 - step / length`, has no lower bound and the schedule runs past its length: it is stepped once per batch
+    instead of once per epoch.
 
     ## Example
     ```python

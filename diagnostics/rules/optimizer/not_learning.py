@@ -87,10 +87,10 @@ class NotLearning(Rule):
     wrong order.
 
     Then the rule trains copies of the model from the initial weights on the recorded batches (up to 150 batches
-    and 16 MiB), each with one thing changed: the scale, shape or order of the data, the learning rate, the
+    and 16 MiB). One thing is changed in each copy: the scale, shape or order of the data, the learning rate, the
     optimizer, the mode, the layers, the initial weights, clipping, the schedule or the weight decay. It compares
-    the losses of the copies on rows that none of them was trained on. This requires a PyTorch loop whose loss is a
-    single call to a common loss function, or Keras' `fit` or `train_on_batch` with one of Keras' own losses.
+    the losses of the copies on rows that none of them was trained on. This requires a PyTorch loop whose loss is
+    a single call to a common loss function, or Keras' `fit` or `train_on_batch` with one of Keras' own losses.
 
     If a loss covers several outputs or includes penalties on the weights, its value alone is not enough. The rule
     then runs the trained model on training rows, and compares the predictions of each output with a constant
@@ -116,36 +116,42 @@ class NotLearning(Rule):
     ```
 
     ## Thresholds
-    The run must have at least 100 steps, its learning rate must have stopped rising, the script must have ended by
-    itself, and the run must not alternate between training this model and another one. Two losses must be at least
-    97% of the constant prediction's: the loss over the last third of the run, and the loss at the sampled steps in
-    its second half. The first may be below that limit by up to two standard errors of the constant prediction's
-    loss over the sampled batches.
+    The run must have at least 100 steps, its learning rate must have stopped rising, and the script must have
+    ended by itself. The run must not alternate between training this model and another one. Two losses must be at
+    least 97% of the constant prediction's: the loss over the last third of the run, and the loss at the sampled
+    steps in its second half. The first may be below that limit by up to two standard errors of the constant
+    prediction's loss over the sampled batches.
 
     The finding is a warning if the model could have learned something. Any of these shows that it could:
 
     - Its rows occur more than once in a run of at least 200 steps (two epochs or more if the size of the dataset
-      is known), so even targets unrelated to them could have been memorised.
-    - A fit to half of the sampled rows has at most 70% of the constant prediction's error on the other half (for
-      classes, the error must also be lower by five standard errors).
+      is known). So even targets unrelated to them could have been memorised.
+    - A fit to half of the sampled rows has at most 70% of the constant prediction's error on the other half. For
+      classes, the error must also be lower by five standard errors.
     - The inputs themselves show that information was lost: each row of 3 to 64 columns was standardised by itself,
       or a number used for missing values is 100 standard deviations from all others.
     - The run ended with a loss 10% above that of the constant prediction after 200 steps or more.
 
-    It is also a warning if a single change makes a copy learn: the loss of no unchanged copy falls below 90% of
-    the constant prediction's, while that of the changed copy, even with its batches in a different order, falls
-    below 85% of it and is lower than the losses of the unchanged copies by three times their spread.
+    It is also a warning if a single change makes a copy learn:
 
-    Otherwise the finding is a note. It is also a note if the loss was still falling, with two exceptions: the run
-    ended with a loss 10% above that of the constant prediction after 200 steps or more, or it ended above the
-    constant prediction after steps that together could have moved the fastest third of the layers by at most 5%.
+    - The loss of no unchanged copy falls below 90% of the constant prediction's.
+    - The loss of the changed copy falls below 85% of it, even with its batches in a different order.
+    - That loss is lower than the losses of the unchanged copies by three times their spread.
+
+    Otherwise the finding is a note. It is also a note if the loss was still falling, with two exceptions:
+
+    - The run ended with a loss 10% above that of the constant prediction after 200 steps or more.
+    - It ended above the constant prediction after steps that together could have moved the fastest third of the
+      layers by at most 5%.
 
     A loss that compares predictions with targets is reported as a warning if it is 0, up to rounding (1e-6), in
-    every step from the first on, for at least 100 steps: the model is its own target.
+    every step of a run of at least 100 steps: the model is its own target.
 
-    If there are several outputs, one of them must still have at least 95% of the constant prediction's error after
-    300 steps or more, while a simple fit leaves at most half of that error, and the error of another output has
-    fallen to half of its constant prediction's.
+    If there are several outputs, three things must hold:
+
+    - One output still has at least 95% of the constant prediction's error after 300 steps or more.
+    - For that output, a simple fit leaves at most half of the constant prediction's error.
+    - The error of another output has fallen to half of that of its own constant prediction.
 
     We chose these thresholds.
 

@@ -24,13 +24,13 @@ class OptimizerMissesParameters(MessageRule):
     Compares the tensors that the optimizer holds with the model's parameters that require a gradient.
 
     Under `diagnose run`, it compares the parameters held by all optimizers with those that the first loss depends
-    on. The latter include parameters that the model does not register or re-creates in its forward pass, and those
-    of another model that feeds it, or of a head or a loss that takes its output. In Keras, it looks for layers
-    that are re-created in each call, and for a `tf.Variable` among the attributes of a layer, which Keras 3 does
-    not track. After the run, it looks for new weights (missing from the checkpoint) that were frozen during
-    training and still have their initial values, such as the classifier of a LoRA model without `task_type`. They
-    count only if shuffling their values changes the predictions of a copy of the model. At the end of a watched
-    run, it looks for parameters that were frozen at the start and have received gradients since.
+    on. The latter include parameters that the model does not register or re-creates in its forward pass. They
+    also include those of another model that feeds it, or of a head or a loss that takes its output. In Keras, it
+    looks for layers that are re-created in each call, and for a `tf.Variable` among the attributes of a layer,
+    which Keras 3 does not track. After the run, it looks for new weights (missing from the checkpoint) that were
+    frozen during training and still have their initial values, such as the classifier of a LoRA model without
+    `task_type`. They count only if shuffling their values changes the predictions of a copy of the model. At the
+    end of a watched run, it looks for parameters that were frozen at the start and have received gradients since.
 
     ## Why it is bad
     An optimizer updates only the parameters that it was given when it was created. If a layer is added or replaced
@@ -50,11 +50,12 @@ class OptimizerMissesParameters(MessageRule):
     ```
 
     ## Thresholds
-    The finding is an error if the optimizer holds none of the model's trainable parameters. It is a warning if the
-    parameters it lacks make up at least 1% of the trainable weights (our choice: a forgotten layer, not a
-    forgotten scale), or if the optimizer also holds tensors that the model does not have, as happens after a layer
-    is replaced. Otherwise it is a note. For frozen new weights, the finding is a warning if they are in the last
-    layer that runs, and otherwise a note, because a trained layer can adapt to the random layer before it.
+    The finding is an error if the optimizer holds none of the model's trainable parameters. It is a warning if
+    the parameters it lacks make up at least 1% of the trainable weights (our choice: a forgotten layer, not a
+    forgotten scale). It is also a warning if the optimizer holds tensors that the model does not have, as happens
+    after a layer is replaced. Otherwise it is a note. For frozen new weights, the finding is a warning if they
+    are in the last layer that runs. Otherwise it is a note, because a trained layer can adapt to the random layer
+    before it.
 
     ## Known problems
     If several optimizers train one model, each of them is reported as missing the parameters that the others hold.

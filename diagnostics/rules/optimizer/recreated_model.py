@@ -16,11 +16,11 @@ class RecreatedModel(Rule):
 
     ## What it does
     Reads the source of the script for a loop over epochs that creates a model, or re-initialises its weights with
-    `apply(init_weights)` or `reset_parameters()`, and then trains it: with `fit` or `train_on_batch`, with a
-    backward pass, or in a function whose name begins with "train" or "fit".
+    `apply(init_weights)` or `reset_parameters()`, and then trains it. Training means a call to `fit` or
+    `train_on_batch`, a backward pass, or a function whose name begins with "train" or "fit".
 
-    In PyTorch, and in Keras on TensorFlow, it also looks for an evaluation after the last training step that does
-    not use the trained model, but another instance of its class, whose weights were never trained.
+    In PyTorch, and in Keras on TensorFlow, it also looks for an evaluation after the last training step that uses
+    another instance of the model's class, whose weights were never trained.
 
     ## Why it is bad
     A new model starts from random weights. Everything learned in the previous epochs is lost, and the final model
@@ -45,17 +45,17 @@ class RecreatedModel(Rule):
     folds, seeds or settings.
 
     An evaluated instance is reported only if no weights were loaded into it. Its weights must be unrelated to
-    those of the trained model (their correlation is less than five standard deviations of the correlation between
-    two random draws) or, if the trained model is gone, look freshly initialised. In Keras, this means that they
-    were never assigned, every bias is 0, and the kernels fill the interval from which Keras draws them. In
-    PyTorch, the instance must be evaluated on at least 8 rows. The trained model must not be evaluated after its
-    last step, because an untrained model that is evaluated alongside it may be a baseline.
+    those of the trained model: their correlation must be less than five standard deviations of the correlation
+    between two random draws. If the trained model is gone, the weights must look freshly initialised. In Keras,
+    this means that the weights were never assigned, every bias is 0, and the kernels span the range from which
+    Keras draws them. In PyTorch, the instance must be evaluated on at least 8 rows. The trained model must not be
+    evaluated after its last step: an untrained model evaluated alongside it may be a baseline.
 
     ## Known problems
     The model is recognised by the call that creates it: `Sequential`, `Model`, `clone_model`, a class defined in
     the script, a function that calls one of these, or a name such as `build_model`. If only the name of the loop
     variable suggests that the loop counts epochs, the finding is a note. Other loops are reported only if they
-    re-initialise weights that an optimizer created before the loop still holds.
+    re-initialise weights still held by an optimizer that was created before the loop.
 
     ## Sources
     Forum questions about losses that start over in each epoch.

@@ -45,7 +45,7 @@ class RecreatedOptimizer(Rule):
 
     ## Known problems
     An optimizer that is re-created once per epoch or every few steps, for example once per task in meta-learning,
-    is not reported. After the finding, the steps of this model are no longer watched.
+    is not reported. After a finding, the model's later steps are not watched.
 
     ## Sources
     Kingma and Ba, "Adam: A Method for Stochastic Optimization" (2015), section 2.1; forum questions about training

@@ -48,10 +48,14 @@ class UnchangedParameters(Rule):
     ```
 
     ## Thresholds
-    One of these is enough: at least 3 sampled steps, none of which changed any weight; 100 passes without an
-    optimizer step, and a call to `zero_grad()`, which shows that steps were intended; or 20 backward passes and 20
-    calls to `zero_grad()` (or 20 tapes) without a step. With tapes, the script must also have created an
-    optimizer, and all biases must still have their initial value of 0. We chose these thresholds.
+    One of these is enough:
+
+    - at least 3 sampled steps, none of which changed any weight,
+    - 100 passes without an optimizer step, and a call to `zero_grad()`, which shows that steps were intended, or
+    - 20 backward passes and 20 calls to `zero_grad()` (or 20 tapes) without a step.
+
+    With tapes, the script must also have created an optimizer, and all biases must still have their initial value
+    of 0. We chose these thresholds.
 
     ## Known problems
     Only a model that does not change at all is reported. Individual layers are not, because a learning rate of 0

@@ -24,8 +24,9 @@ class RedefinedName(Rule):
 
     ## What it does
     Follows the names in a notebook file from the top, without running it. Reports a number, string, list or
-    similar value that is called as a function. Also reports a name that refers to a value when a function that
-    reads it is defined, but to a loop variable or a function when that function is called, or vice versa.
+    similar value that is called as a function. Also reports a name whose kind has changed: it refers to a value
+    when a function that reads it is defined, but to a loop variable or a function when that function is called,
+    or vice versa.
 
     ## Why it is bad
     All cells share one namespace. `sum = 0.0` in one cell hides Python's `sum` in all others, and `for model in

@@ -14,9 +14,9 @@ class UnseededRandomness(Rule):
     """The same training step, run twice from the same state, gives different results.
 
     ## What it does
-    Only on request, with `examine(..., check_reproducible=True)`: runs one step twice, each time on a new copy of
-    the model with the same rows and seeds, and compares the batches, layer outputs, losses and gradients bit for
-    bit.
+    Works only on request, with `examine(..., check_reproducible=True)`. Runs one step twice, each time on a new
+    copy of the model with the same rows and seeds, and compares the batches, layer outputs, losses and gradients
+    bit for bit.
 
     ## Why it is bad
     A run that cannot be reproduced is hard to debug: the effect of a change cannot be distinguished from chance.
@@ -44,9 +44,9 @@ class UnseededRandomness(Rule):
     ```
 
     ## Thresholds
-    None: a difference of one bit is enough. If the first difference is less than 1e-4 of the largest value in that
-    tensor (our choice), it is attributed to an operation without a fixed order of summation, otherwise to random
-    numbers.
+    None: a difference of one bit is enough. If the first difference is less than 1e-4 of the largest value in
+    that tensor (our choice), it is attributed to an operation without a fixed order of summation, and otherwise
+    to random numbers.
 
     ## Known problems
     Generators that were created with a seed are reset before each of the two steps. A NumPy generator counts as

@@ -75,13 +75,13 @@ class BroadcastLoss(MessageRule):
     None: the value of the loss shows that the shapes were broadcast instead of matched.
 
     ## Known problems
-    The rule finds only losses that it can recognise by recomputing them and, in the graph, differences between a
-    column of predictions and the row of targets from the loader, or vice versa. Products are found only if one
-    factor is a constant and only the mean or sum of the resulting matrix is used. A single target that many
-    predictions share on purpose is reported too; expand it to the full shape. Keras' built-in losses reshape
-    `(n, 1)` and `(n,)` to match. In Keras, the bug requires a custom loss or an extra axis longer than 1, such as
-    the time steps of a final recurrent layer that returns sequences, or the positions of an image that no layer
-    flattens.
+    The rule finds only losses that it can recognise by recomputing them. In the graph, it finds differences
+    between a column of predictions and the row of targets from the loader, or vice versa. Products are found only
+    if one factor is a constant and only the mean or sum of the resulting matrix is used. A single target that
+    many predictions share on purpose is reported too; expand it to the full shape. Keras' built-in losses reshape
+    `(n, 1)` and `(n,)` to match. In Keras, the bug requires a custom loss or an extra axis longer than 1. Such an
+    axis may be the time steps of a final recurrent layer that returns sequences, or the positions of an image
+    that no layer flattens.
 
     ## Sources
     The documentation for `torch.nn.functional.mse_loss`, whose warning says of such shapes: "this will likely lead

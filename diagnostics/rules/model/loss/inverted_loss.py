@@ -22,9 +22,11 @@ class InvertedLoss(Rule):
     For Keras, calls the script's custom loss with three sets of predictions for some rows of a batch: values close
     to the targets, the mean target for every row, and the output of the trained model.
 
-    For PyTorch, reads the gradient of the model's output in sampled steps. It checks whether the loss is the
-    negative of a squared error or a cross entropy, whether an optimizer with `maximize=True` increases such a
-    loss, and whether a step against the gradient moves the output away from the target that belongs to the input.
+    For PyTorch, reads the gradient of the model's output in sampled steps. It checks
+
+    - whether the loss is the negative of a squared error or a cross entropy,
+    - whether an optimizer with `maximize=True` increases such a loss, and
+    - whether a step against the gradient moves the output away from the target that belongs to the input.
 
     ## Why it is bad
     Training makes the loss small, whatever it measures. A score that should be high (Dice, IoU, a cosine) falls to

@@ -82,10 +82,10 @@ class TargetsOutOfReach(Rule):
     At least 10% of the batch's targets must be out of range by 10% of the range (or of the largest target if the
     range is unbounded). For binary cross entropy, the margin is 0.001, to allow for rounding errors. For
     categorical cross entropy, at least 10% of the rows must have several nonzero numbers whose sum differs from 1
-    by more than 0.1, and one metric must be an accuracy: models of word counts, for which the same formula is a
-    likelihood, are trained without an accuracy metric. In PyTorch, such rows must contain only 0 and 1, cover at
-    most 50 classes, and not form a symmetric matrix, as the pairs within a batch do. For CTC, a single blank in a
-    target is enough, as are too few frames in half of the examples. We chose these thresholds.
+    by more than 0.1. One metric must be an accuracy: models of word counts, for which the same formula is a
+    likelihood, are trained without one. In PyTorch, such rows must contain only 0 and 1, cover at most 50
+    classes, and not form a symmetric matrix, as the pairs within a batch do. For CTC, a single blank in a target
+    is enough, and so are too few frames in half of the examples. We chose these thresholds.
 
     ## Known problems
     Only one batch is checked, and only if the last activation is known; in PyTorch it is read from the graph of

@@ -10,8 +10,8 @@ class MismatchedCall(MessageRule):
 
     ## What it does
     Recognises the messages of Python, PyTorch, torchvision and OpenCV about a `forward` that is called with too
-    many, too few or unknown arguments, and about tuples, lists, arrays, strings and None where a tensor is
-    required.
+    many, too few or unknown arguments. It also recognises messages about tuples, lists, arrays, strings and None
+    where a tensor is required.
 
     ## Why it is bad
     Some layers and models return more than one tensor, and loaders yield lists, dicts and tuples. If such a value

@@ -50,16 +50,16 @@ class SettingWithoutEffect(Rule):
 
     ## Thresholds
     None. A module counts only if all its parameters require and have gradients and are about to be changed by the
-    optimizer, and if no class in the model uses the attribute's name. An optimizer counts if it is one of
-    PyTorch's own, its rates never changed, and the attribute differs from all of them. A subset counts if its
-    dataset has an attribute of that name with a different value. Discarded results count only for PyTorch
-    functions, tensor methods that have an in-place version, and some methods of pandas and of datasets; statements
-    inside `try` do not count. Layer losses count as used if any code other than an evaluation reads them or calls
-    a regularizer.
+    optimizer. No class in the model may use the attribute's name. An optimizer counts if it is one of PyTorch's
+    own, its rates never changed, and the attribute differs from all of them. A subset counts if its dataset has
+    an attribute of that name with a different value. Discarded results count only for PyTorch functions, tensor
+    methods that have an in-place version, and some methods of pandas and of datasets; statements inside `try` do
+    not count. Layer losses count as used if any code other than an evaluation reads them or calls a regularizer.
 
     ## Known problems
-    A script that reads the attribute itself, outside the model, and acts on it is reported by mistake if the
-    parameters are trained anyway. A setting that is changed and restored between two sampled steps goes unnoticed.
+    A script that reads the attribute itself, outside the model, and acts on it is a false positive if the
+    parameters are trained anyway. A setting that is changed and restored between two sampled steps goes
+    unnoticed.
 
     ## Sources
     PyTorch's documentation for `torch.nn.Module.requires_grad_` and `torch.optim` ("How to adjust learning rate");
