@@ -60,7 +60,7 @@ class RepeatedBatch(Rule):
       batch. Their number is below 5% of the rows read, or exactly the batch size.
     - A watched run had at least 20 steps, all on the same batch. This is a note, because the dataset may fit into
       one batch. It is a warning if the loader's dataset is known to have at least four times as many rows as the
-      batch. A custom dataset must report its length, and its batches must have the loader's batch size.
+      batch. A custom dataset must implement `__len__`, and its batches must have the loader's batch size.
     - At least 64 rows from the batches of a watched run were checked, and at most an eighth of them are distinct,
       although the rows read from the dataset itself include at least eight times as many distinct ones.
 

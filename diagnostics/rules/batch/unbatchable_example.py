@@ -13,7 +13,7 @@ class UnbatchableExample(MessageRule):
     """A value in the dataset cannot be batched, or a mapping changes the number of rows.
 
     ## What it does
-    Recognises the errors of PyTorch's default collate function and of `Dataset.map`, and names the class or
+    Recognises errors raised by PyTorch's default collate function and by `Dataset.map`, and names the class or
     column that causes them.
 
     ## Why it is bad

@@ -89,10 +89,10 @@ class LabelsInInputs(Rule):
     take at least 20 different values each: rows that contain nothing but a code for their class are synthetic
     data.
 
-    In a sequence of measurements, that value must be in the last step, because a window may end one step too
-    late. A value in an earlier step is usually meant to be remembered, as in memory tests for recurrent networks.
-    Such a value counts only if it equals a regression target, if at least 10 rows overlap, like windows of one
-    series, and if neighbouring values have a correlation of at least 0.5.
+    In a sequence of measurements, that value must be in the last step, because a window may end one step too late.
+    A value in an earlier step is usually meant to be remembered, as in the copy and recall benchmarks for
+    recurrent networks. Such a value counts only if it equals a regression target, if at least 10 rows overlap,
+    like windows of one series, and if neighbouring values have a correlation of at least 0.5.
 
     If the targets are the tokens of an input, the rule replaces that input with random tokens, and the trained
     model must return at least 90% of them. If the model has no other token input, its predictions must not depend

@@ -30,7 +30,7 @@ class LabelsUnrelated(Rule):
     ## What it does
     Recognises some training rows by their content throughout the run, and compares each row's target with the one
     it had when it first appeared. Rows that naturally repeat, such as those that consist of a few categories, are
-    left out. If the targets change about as often as a random reassignment would change them, and the new targets
+    excluded. If the targets change about as often as a random reassignment would change them, and the new targets
     belong to other rows, the inputs are paired with the wrong targets.
 
     `diagnose run` also reads the script. It looks for inputs and targets that are shuffled in place one after the
@@ -86,8 +86,8 @@ class LabelsUnrelated(Rule):
     `not-learning`.
 
     ## Sources
-    Public reports of permutations applied to the inputs only, and of `tf.data` pipelines whose parts were shuffled
-    before they were zipped.
+    Public reports of permutations applied to the inputs only, and of `tf.data` pipelines whose datasets were
+    shuffled before they were zipped.
     """
 
     severity = "error"

@@ -76,11 +76,11 @@ class LeakedEvaluationRows(Rule):
 
     ## Known problems
     Some duplicates are natural: short texts ("thank you"), tables with few columns, blank images. Two people may
-    have written the same sentence, one on each side of the split; whether this counts as a leak is up to you.
-    Rows that were copied before the split to balance the classes look the same but are a real leak, so check
-    which of the two you have. Near-duplicates (a different crop, an extra space) are not found. If the training
-    set is large, only part of it is compared, and the true number is higher. If only the names of variables in
-    the script indicate which data is held out, the finding is a note.
+    have written the same sentence, one on each side of the split; whether this counts as a leak is up to you. Rows
+    that were copied before the split to balance the classes look the same but are a real leak, so check which of
+    the two you have. Near-duplicates (a different crop, an extra space) are not detected. If the training set is
+    large, only part of it is compared, and the true number is higher. If only the names of variables in the script
+    indicate which data is held out, the finding is a note.
 
     ## Sources
     Katherine Lee et al., "Deduplicating Training Data Makes Language Models Better" (2022), on train-test overlap

@@ -53,7 +53,7 @@ class RepeatedWorkerRandomness(Rule):
 
     ## Known problems
     A generator counts as copied unless the code of its class or of `worker_init_fn` calls `get_worker_info` or
-    `seed`, or assigns a new generator. Generators in compiled code are not found.
+    `seed`, or assigns a new generator. Generators in compiled code are not detected.
 
     ## Sources
     The documentation for `torch.utils.data`, "Randomness in multi-process data loading"; Tanel Pärnamaa, "Using

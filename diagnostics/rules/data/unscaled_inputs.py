@@ -67,13 +67,13 @@ class UnscaledInputs(Rule):
 
     Images count as scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and the
     batch is already between -1 and 1. A first layer that standardises its inputs may have been adapted to other
-    values. This is assumed if the batch differs from those values, in both standard deviation and magnitude, by a
-    factor of 50 or more for at least 80% of the features.
+    values. The rule assumes so if both the standard deviation and the magnitude of the batch differ from what the
+    layer expects by a factor of 50 or more, for at least 80% of the features.
 
-    Inputs count as tiny if their overall root mean square is at most 0.02, as it is for bytes that were divided
-    by 255 twice. A watched run shows harm if, after at least 100 steps, it ends no better than the best constant
-    prediction, although a linear or radial fit to the same rows, once standardised, predicts other rows. For
-    large inputs, the loss must end at least twice as high as that of the constant prediction.
+    Inputs count as tiny if their overall root mean square is at most 0.02, as with pixel values divided by 255
+    twice. A watched run shows harm if, after at least 100 steps, it ends no better than the best constant
+    prediction, although a linear or radial fit to the same rows, once standardised, predicts other rows. For large
+    inputs, the loss must end at least twice as high as that of the constant prediction.
 
     Large inputs do harm if the initial loss exceeds the threshold of `initial-loss-off`. They also do harm if
     three things hold in the trial run:

@@ -44,9 +44,10 @@ class AsynchronousError(MessageRule):
     ## What it does
     Recognises the errors that a device reports asynchronously (device-side asserts, illegal memory accesses,
     launch failures), and errors from cuBLAS, cuDNN and NCCL whose cause is usually elsewhere. Lists the lines of
-    the training step that launched work on the device, up to the line in the traceback: one of them failed. The
-    rule for the actual cause, such as a label out of range, fires as well if the labels and the number of outputs
-    are still known on the host, or if the log contains the kernel's assertion.
+    the training step that launched work on the device, up to the line in the traceback: one of these lines
+    launched the work that failed. The rule for the actual cause, such as a label out of range, fires as well if
+    the labels and the number of outputs are still known on the host, or if the log contains the kernel's
+    assertion.
 
     ## Why it is bad
     A GPU operation is queued, and the call returns before it has run. Python continues, and the error is raised

@@ -9,7 +9,7 @@ class WorkerFailure(MessageRule):
     """A data loader worker or another process of the script failed to start, or died.
 
     ## What it does
-    Recognises the errors of `multiprocessing`, and those that the data loader raises about its workers.
+    Recognises errors raised by `multiprocessing`, and errors that the data loader raises about its workers.
 
     ## Why it is bad
     Each worker is a separate process. On platforms that spawn processes (Windows, macOS), the dataset is pickled

@@ -23,7 +23,7 @@ class BypassedWrapper(Rule):
     DistributedDataParallel prepares the averaging of gradients in its own `forward`. A call to `model.module`, or
     to the variable that still holds the bare model, trains each replica only on the rows of its own rank. A
     parameter added after wrapping is not averaged either. The loss falls on every rank, and the replicas drift
-    apart: the model that rank 0 saves has seen only that rank's part of the data.
+    apart: the model that rank 0 saves has seen only that rank's shard of the data.
 
     ## Example
     ```python

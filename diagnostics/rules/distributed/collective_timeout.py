@@ -16,9 +16,9 @@ class CollectiveTimeout(MessageRule):
     """A collective timed out: not every rank took part.
 
     ## What it does
-    Recognises the timeout messages of NCCL's watchdog, gloo and the rendezvous, and reports which rank gave up,
-    in which call, and after how long. If a log contains the messages of several ranks, it compares their calls:
-    look first at the rank that is behind or made a different call.
+    Recognises the timeout messages from NCCL's watchdog, gloo and the rendezvous, and reports which rank gave up,
+    in which call, and after how long. If a log contains messages from several ranks, it compares their calls: look
+    first at the rank that is behind or made a different call.
 
     ## Why it is bad
     A collective completes only when all ranks have called it. The rank that reports the timeout is the one that

@@ -19,7 +19,7 @@ class RanksShuffleApart(Rule):
     `random_split` returns), a checksum of the indices. These are compared once all ranks have exited.
 
     ## Why it is bad
-    The ranks' shares are disjoint only if all ranks put the rows in the same order before splitting them. With
+    The ranks' shards are disjoint only if all ranks put the rows in the same order before splitting them. With
     different seeds, some rows are drawn twice in an epoch, and others not at all. With different splits, one rank
     trains on the rows that another holds out: the model has seen its evaluation rows, and the score is too high.
 

@@ -16,7 +16,7 @@ LOST = re.compile(
     r"failed to (?:recv|send|connect)|store gone|no longer alive",
     re.IGNORECASE,
 )
-"""Appears in the messages of gloo, NCCL and PyTorch's store if the other side is gone."""
+"""Matches error messages from gloo, NCCL and PyTorch's store when the other side is gone."""
 
 
 class UnevenBatches(Rule):
@@ -40,7 +40,7 @@ class UnevenBatches(Rule):
 
     ## Instead
     ```python
-    # pads to equal shares
+    # pads all shards to the same size
     loader = DataLoader(rows, batch_size=4, sampler=DistributedSampler(rows))
     ```
 

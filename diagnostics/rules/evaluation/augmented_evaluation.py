@@ -22,7 +22,7 @@ class AugmentedEvaluation(Rule):
     ## Why it is bad
     Crops, flips and noise are meant to make training harder. In evaluation, they make the model look worse than it
     is, and the metric varies at random between epochs and between runs; the best epoch is then chosen by chance.
-    Splitting one dataset with `random_split` or `Subset` gives both parts the same transform.
+    Splitting one dataset with `random_split` or `Subset` gives both subsets the same transform.
 
     ## Example
     ```python

@@ -71,16 +71,16 @@ class EvaluationAtChance(Rule):
 
     ## What it does
     Compares the predicted classes with the labels, in training and in each evaluation, and measures their
-    agreement beyond chance (Cohen's kappa). If the evaluation is at chance and no other rule explains it, the
-    rule looks for the reason:
+    agreement beyond chance (Cohen's kappa). If the agreement in evaluation is no better than chance and no other
+    rule explains it, the rule looks for the reason:
 
     - Would renumbering the classes make the predictions correct?
     - Do training and evaluation inputs look alike?
     - Does a linear or radial fit to some training rows predict the others?
 
     ## Why it is bad
-    A model that merely overfits is still better than chance. At chance, the evaluation measures something other
-    than what was trained: the labels are in a different order from their rows, the classes are numbered
+    A model that merely overfits is still better than chance. A model at chance is evaluated on something other
+    than what it was trained on: the labels are in a different order from their rows, the classes are numbered
     differently, or the inputs are prepared differently. Or the rows were sorted by class when they were split, so
     the evaluation contains classes that are not in the training set. Or the model could learn nothing that
     generalises to new examples.

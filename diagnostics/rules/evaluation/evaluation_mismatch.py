@@ -112,10 +112,10 @@ class EvaluationMismatch(Rule):
 
     ## Why it is bad
     The model is evaluated on values that it has never seen. To a model trained on images from 0 to 1, images from
-    0 to 255 seem to have 255 times the contrast. The training loss falls, the evaluation stays at chance, and the
-    model seems to overfit. If only the training targets were standardised, the evaluation loss is in a different
-    unit, and is useless for choosing an epoch or for early stopping. If `generate` stops too early, a metric
-    compares incomplete outputs with whole targets, and can never report a match.
+    0 to 255 seem to have 255 times the contrast. The training loss falls, validation accuracy stays at chance, and
+    the model seems to overfit. If only the training targets were standardised, the evaluation loss is in a
+    different unit, and is useless for choosing an epoch or for early stopping. If `generate` stops too early, a
+    metric compares incomplete outputs with whole targets, and can never report a match.
 
     `validation_split` holds out the last rows, before the others are shuffled. If the rows are ordered by source
     or by user, many held-out tokens have embeddings that were never trained. If a decoder with absolute positions
@@ -190,10 +190,10 @@ class EvaluationMismatch(Rule):
     Evaluation rows from another domain are also reported if they differ this much. Because time series drift, the
     rule reports only three differences if each row resembles the previous one: another range, another spacing of
     values made from bytes, or scales that differ by a factor of 20. Small differences, such as slightly different
-    normalisation constants, go unnoticed, and so do swapped channels with the same distribution. Passes before
-    the first step, and passes with gradients, are not checked. A split by time is also reported if this many of
-    its evaluation tokens are new. Rows that are ordered by numeric features are not reported, because a series
-    drifts in the same way. Shifted positions are not found if a Trainer runs the evaluation.
+    normalisation constants, go unnoticed, and so do swapped channels with the same distribution. Passes before the
+    first step, and passes with gradients, are not checked. A split by time is also reported if this many of its
+    evaluation tokens are new. Rows that are ordered by numeric features are not reported, because a series drifts
+    in the same way. Shifted positions are not detected if a Trainer runs the evaluation.
 
     ## Sources
     The documentation for `torchvision.transforms.Normalize` and `sklearn.preprocessing.StandardScaler`;

@@ -17,8 +17,8 @@ class DiscardedGradients(Rule):
 
     ## What it does
     In a watched run, counts the calls to `zero_grad()` that come after a backward pass and before a step, if the
-    next pass is on different examples. In TensorFlow, it counts the tapes that record a forward pass but compute
-    no gradient before the next step.
+    next pass is on different examples. In TensorFlow, it counts each `tf.GradientTape` that records a forward pass
+    but computes no gradient before the next step.
 
     ## Why it is bad
     Gradient accumulation adds up the gradients of several batches and then takes one step. If they are cleared
@@ -49,8 +49,8 @@ class DiscardedGradients(Rule):
 
     ## Thresholds
     There must be at least 8 steps, and at least nine discarded backward passes for every ten steps: some training
-    loops occasionally skip a batch. For tapes, there must be at least 3 steps, each preceded by two or more
-    unused tapes.
+    loops occasionally skip a batch. With a `tf.GradientTape`, there must be at least 3 steps, each preceded by two
+    or more unused tapes.
 
     ## Known problems
     A loop with several optimizers is not checked, because a backward pass for one may leave gradients for

@@ -28,9 +28,9 @@ class ExplodingGradients(Rule):
     previous steps, and whose update raised the loss.
 
     ## Why it is bad
-    A huge update leaves the region in which the gradient is a good approximation. The loss jumps, the next
-    gradient is larger still, and eventually it is NaN. In recurrent networks, the gradient is a product over all
-    time steps and explodes easily.
+    A huge update takes the weights out of the region where the gradient's linear approximation holds. The loss
+    jumps, the next gradient is larger still, and eventually it is NaN. In recurrent networks, the gradient is a
+    product over all time steps and explodes easily.
 
     ## Example
     ```python

@@ -47,8 +47,8 @@ class IgnoredOutputGradient(Rule):
     reported.
 
     ## Known problems
-    Direct feedback alignment leaves out the gradient on purpose. The rule misses a backward() that reads the
-    gradient but uses it incorrectly; `torch.autograd.gradcheck` finds such mistakes.
+    Direct feedback alignment, which deliberately bypasses the true gradient, is reported too. The rule misses a
+    backward() that reads the gradient but uses it incorrectly; `torch.autograd.gradcheck` finds such mistakes.
 
     ## Sources
     PyTorch's documentation, "Extending PyTorch" and `torch.autograd.gradcheck`; public threads about handwritten

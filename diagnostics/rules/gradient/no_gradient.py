@@ -46,12 +46,13 @@ class NoGradient(MessageRule):
 
     ## What it does
     Follows the graph of one batch's loss backwards, and checks whether it reaches a trainable parameter. After a
-    crash, recognises the message of a `backward()` that has nothing to differentiate. In a watched run, checks
+    crash, recognises the error message from a `backward()` that has nothing to differentiate. In a watched run,
+    checks
 
     - whether the optimizer found gradients at its steps,
     - whether `zero_grad()` was called between `backward()` and the step,
     - whether `backward()` was called at all, and
-    - whether the sample weights of whole batches are 0.
+    - whether entire batches have sample weights of 0.
 
     ## Why it is bad
     No parameter gets a gradient, so no step can change anything. PyTorch raises `element 0 of tensors does not

@@ -18,9 +18,9 @@ class DroppedAnswers(Rule):
     are exactly 0 only in training mode.
 
     ## Why it is bad
-    The loss compares the targets with predictions, some of which were set to 0 at random while the others were
-    scaled up. No weights can make an erased prediction correct: the training loss stays high, the gradient is
-    noisy, and the trained model's probabilities are wrong. Dropout belongs between hidden layers.
+    The loss compares the targets with predictions that dropout has randomly set to 0 or scaled up. No weights can
+    make an erased prediction correct: the training loss stays high, the gradient is noisy, and the trained model's
+    probabilities are wrong. Dropout belongs between hidden layers.
 
     ## Example
     ```python

@@ -70,11 +70,11 @@ class IgnoresInput(Rule):
 
     ## Known problems
     Batches for which a constant prediction is correct, because all inputs or all labels are equal, are not
-    checked. Nothing is reported if the copy's loss ever fell below that of any constant prediction. In that case,
-    the copy did distinguish the examples, and the predictions became equal again only because the learning rate
-    was too high. A baseline that ignores its input on purpose is reported. Predictions that differ by less than a
-    millionth of their size, such as large regression targets that are almost equal, are reported too; standardise
-    such targets.
+    checked. Nothing is reported if the copy's loss ever fell below that of the best constant prediction. In that
+    case, the copy did distinguish the examples, and the predictions became equal again only because the learning
+    rate was too high. A baseline that ignores its input on purpose is reported. Predictions that differ by less
+    than a millionth of their size, such as large regression targets that are almost equal, are reported too;
+    standardise such targets.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "input-independent baseline".

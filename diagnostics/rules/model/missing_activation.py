@@ -53,7 +53,7 @@ class MissingActivation(Rule):
 
     ## Known problems
     Networks that are intentionally deep and linear, as in studies of their training, are reported as a note. Only
-    models with a single numeric input are checked. A single missing activation is not found if the model has
+    models with a single numeric input are checked. A single missing activation is not detected if the model has
     others, since that model is not linear.
 
     ## Sources

@@ -19,9 +19,9 @@ class SymmetricInitialization(Rule):
     """All units of a layer start with the same weights and stay equal.
 
     ## What it does
-    Looks for weights whose units are all equal before training, and checks whether they are still equal after a
-    copy of the model has been trained on one batch. In a watched run, it checks whether the training changed the
-    weights but left their units equal.
+    Looks for weights whose units are all identical before training, and checks whether they are still identical
+    after a copy of the model has been trained on one batch. In a watched run, it checks whether the training
+    changed the weights but left the units identical.
 
     ## Why it is bad
     Units with the same weights compute the same value, get the same gradient and receive the same update. They

@@ -36,7 +36,7 @@ class WrongBatchNormMomentum(Rule):
     Batch norm uses the mean and variance of the batch in training, but the running mean and variance in
     evaluation. PyTorch's momentum is the weight of the new batch:
     `running = (1 - momentum) * running + momentum * batch`. In TensorFlow, Keras and Caffe it is the weight of the
-    old value. So `momentum=0.99`, copied from one of them, keeps little more than the latest batch, and
+    old value. So `momentum=0.99`, copied from one of these libraries, keeps little more than the latest batch, and
     `momentum=0`, or 1 in Keras, keeps a mean of 0 and a variance of 1 forever. The training loss falls, but the
     evaluation effectively runs a different network.
 
@@ -63,9 +63,9 @@ class WrongBatchNormMomentum(Rule):
 
     In Keras, a momentum of exactly 1 is reported if the statistics still have their initial values.
 
-    Running statistics are averages over 1 / (1 - momentum) steps in Keras, and 1 / momentum steps in PyTorch. If
-    they lag, the finding is a warning if the run is complete and has at least 100 steps, but fewer than five
-    times the number of steps over which the statistics average. With the statistics of the rows themselves,
+    Running statistics are averages over 1 / (1 - momentum) steps in Keras, and 1 / momentum steps in PyTorch.
+    Lagging statistics are reported as a warning if the run is complete and has at least 100 steps, but fewer than
+    five times the number of steps over which they are averaged. With the statistics of the rows themselves,
     accuracy must exceed the share of the most frequent class by two standard errors. With the running statistics,
     at most half of that gain may remain. In a run of fewer than 100 steps, the statistics lag anyway.
 

@@ -18,9 +18,9 @@ class MixedPrecisionMisuse(MessageRule):
     """The gradient scaler or autocast is misused: PyTorch raises an error, or scaled gradients are clipped.
 
     ## What it does
-    Recognises the errors of `GradScaler` and of autocast, and explains which rule of mixed precision is broken. In
-    a watched run, it checks whether gradients are clipped before `scaler.unscale_`, and whether the optimizer
-    steps directly on the gradients of a scaled loss.
+    Recognises errors raised by `GradScaler` and under autocast, and explains which rule of mixed precision is
+    broken. In a watched run, it checks whether gradients are clipped before `scaler.unscale_`, and whether the
+    optimizer steps directly on the gradients of a scaled loss.
 
     ## Why it is bad
     float16 cannot represent numbers below 6e-8, so the loss is scaled up before the backward pass, which scales up

@@ -69,11 +69,11 @@ class CollapsedSchedule(Rule):
 
     ## Why it is bad
     The remaining steps change nothing: the model stays where it was when the rate collapsed, and so does the loss.
-    The schedule nearly always uses a different unit of time than the loop. A schedule meant for epochs, such as
-    `ExponentialLR(gamma=0.9)`, is stepped after every batch: after 100 batches, the rate is 0.00003 of its initial
-    value. Or `decay_steps`, `milestones` or `T_max` are given in epochs although the schedule counts batches. Or
-    the function passed to `LambdaLR` returns the learning rate instead of a factor, and the optimizer uses the
-    square of the rate.
+    The cause is nearly always that the schedule and the loop count in different units. A schedule meant for
+    epochs, such as `ExponentialLR(gamma=0.9)`, is stepped after every batch: after 100 batches, the rate is
+    0.00003 of its initial value. Or `decay_steps`, `milestones` or `T_max` are given in epochs although the
+    schedule counts batches. Or the function passed to `LambdaLR` returns the learning rate instead of a factor,
+    and the optimizer uses the square of the rate.
 
     ## Example
     ```python

@@ -96,7 +96,7 @@ class LearningRateTooHigh(Rule):
     A few batches are an easy task: a rate that memorises them may still be too high for the real run. The rule is
     not checked
 
-    - if the learning rate is warmed up, or may be, because training does not begin at the full rate,
+    - if the learning rate is warmed up, or training starts below the full rate, which may be a warm-up,
     - if the best constant prediction is unknown, or
     - if the loss was still decreasing at the end of the trial, fast enough to fall to half of the constant
       prediction's loss within the same number of further steps.

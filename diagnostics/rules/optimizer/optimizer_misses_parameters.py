@@ -24,11 +24,11 @@ class OptimizerMissesParameters(MessageRule):
     Compares the tensors that the optimizer holds with the model's parameters that require a gradient.
 
     Under `diagnose run`, it compares the parameters held by all optimizers with those that the first loss depends
-    on. The latter include parameters that the model does not register or re-creates in its forward pass. They
-    also include those of another model that feeds it, or of a head or a loss that takes its output. In Keras, it
-    looks for layers that are re-created in each call, and for a `tf.Variable` among the attributes of a layer,
-    which Keras 3 does not track. After the run, it looks for new weights (missing from the checkpoint) that were
-    frozen during training and still have their initial values, such as the classifier of a LoRA model without
+    on. The latter include parameters that the model does not register or re-creates in its forward pass. They also
+    include the parameters of another model that feeds this one, or of a head or a loss that takes its output. In
+    Keras, it looks for layers that are re-created in each call, and for a `tf.Variable` among the attributes of a
+    layer, which Keras 3 does not track. After the run, it looks for new weights (missing from the checkpoint) that
+    were frozen during training and still have their initial values, such as the classifier of a LoRA model without
     `task_type`. They count only if shuffling their values changes the predictions of a copy of the model. At the
     end of a watched run, it looks for parameters that were frozen at the start and have received gradients since.
 
@@ -67,8 +67,8 @@ class OptimizerMissesParameters(MessageRule):
     initial weights. A pretrained feature extractor that you forgot to freeze is therefore not reported, but one
     with random weights is.
 
-    Frozen new weights are found by the keys that `from_pretrained` or `load_state_dict(strict=False)` reports as
-    missing, if these are at most half of the weights. A head that replaces a loaded one is not found.
+    Frozen new weights are identified by the keys that `from_pretrained` or `load_state_dict(strict=False)` reports
+    as missing, if these are at most half of the weights. A head that replaces a loaded one is not detected.
 
     ## Sources
     PyTorch's documentation for `torch.optim` ("Constructing it") and `torch.nn.ModuleList`;

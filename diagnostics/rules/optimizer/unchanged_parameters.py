@@ -27,7 +27,7 @@ class UnchangedParameters(Rule):
     ever changed. It also reports
 
     - a loop with many passes but without a single optimizer step,
-    - in TensorFlow, gradients that are computed with tapes and never applied,
+    - in TensorFlow, gradients that are computed with a `tf.GradientTape` and never applied,
     - in Keras, 20 calls to `train_on_batch` on a model that was frozen each time, such as a GAN's discriminator
       that was frozen for the combined model, and
     - a `fit` that starts where it ends, as with `epochs=10, initial_epoch=10`.
@@ -52,10 +52,10 @@ class UnchangedParameters(Rule):
 
     - at least 3 sampled steps, none of which changed any weight,
     - 100 passes without an optimizer step, and a call to `zero_grad()`, which shows that steps were intended, or
-    - 20 backward passes and 20 calls to `zero_grad()` (or 20 tapes) without a step.
+    - 20 backward passes and 20 calls to `zero_grad()` (or 20 gradient tapes) without a step.
 
-    With tapes, the script must also have created an optimizer, and all biases must still have their initial value
-    of 0. We chose these thresholds.
+    With a `tf.GradientTape`, the script must also have created an optimizer, and all biases must still have their
+    initial value of 0. We chose these thresholds.
 
     ## Known problems
     Only a model that does not change at all is reported. Individual layers are not, because a learning rate of 0

@@ -15,14 +15,14 @@ class NameBeforeDefinition(Rule):
     """A notebook uses a name before any cell defines it.
 
     ## What it does
-    Reads the cells of a notebook file from the top, without running them. It tracks which names each cell binds,
-    deletes and reads (also in the functions that the cell calls), and reports a name that is read although no cell
-    above defines it.
+    Reads the cells of a notebook file from top to bottom, without running them. It tracks which names each cell
+    binds, deletes and reads (also in the functions that the cell calls), and reports a name that is read although
+    no cell above defines it.
 
     ## Why it is bad
     The kernel remembers what the notebook no longer shows: a cell that was deleted or edited after it was run, or
     a cell further down that was run first. The results look fine but cannot be reproduced. Running the notebook
-    from the top raises a NameError, even on your own machine after a restart. Or worse, the name is defined
+    from top to bottom raises a NameError, even on your own machine after a restart. Or worse, the name is defined
     elsewhere, and the results are different.
 
     ## Example

@@ -23,16 +23,16 @@ class RedefinedName(Rule):
     """A notebook redefines a name and later uses it with its original meaning.
 
     ## What it does
-    Follows the names in a notebook file from the top, without running it. Reports a number, string, list or
+    Follows the names in a notebook file from top to bottom, without running it. Reports a number, string, list or
     similar value that is called as a function. Also reports a name whose kind has changed: it refers to a value
-    when a function that reads it is defined, but to a loop variable or a function when that function is called,
-    or vice versa.
+    when a function that reads it is defined, but to a loop variable or a function when that function is called, or
+    vice versa.
 
     ## Why it is bad
     All cells share one namespace. `sum = 0.0` in one cell hides Python's `sum` in all others, and `for model in
     models` leaves the last model behind for every function that reads `model`. What the name means in a cell
     depends on what was run last: the notebook works when its cells are run in the order in which they were
-    written. Run from the top, it fails or computes something else.
+    written. Run from top to bottom, it fails or computes something else.
 
     ## Example
     ```python
@@ -55,9 +55,9 @@ class RedefinedName(Rule):
     ```
 
     ## Thresholds
-    None. The finding is a warning if the call fails when the notebook is run from the top: the last value assigned
-    to the name is not callable, whichever branches are taken. It is a note if only the kind of value that the name
-    refers to changes.
+    None. The finding is a warning if the call fails when the notebook is run from top to bottom: the last value
+    assigned to the name is not callable, whichever branches are taken. It is a note if only the kind of value that
+    the name refers to changes.
 
     ## Known problems
     Only values that are visible in the source are recognised: `accuracy = correct / total` may be anything. A name

@@ -45,7 +45,7 @@ SWINGS = 0.5  # of the mean loss on that batch: from the lowest tenth to the hig
 
 @dataclass(frozen=True)
 class LossCurve:
-    """The levels of a bad loss curve.
+    """Where a bad loss curve starts, bottoms out and ends.
 
     Attributes:
         began: initial level.

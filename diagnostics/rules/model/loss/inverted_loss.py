@@ -26,7 +26,7 @@ class InvertedLoss(Rule):
 
     - whether the loss is the negative of a squared error or a cross entropy,
     - whether an optimizer with `maximize=True` increases such a loss, and
-    - whether a step against the gradient moves the output away from the target that belongs to the input.
+    - whether a step against the gradient moves the output away from the input's target.
 
     ## Why it is bad
     Training makes the loss small, whatever it measures. A score that should be high (Dice, IoU, a cosine) falls to

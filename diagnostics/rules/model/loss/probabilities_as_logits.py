@@ -38,15 +38,15 @@ class ProbabilitiesAsLogits(Rule):
 
     ## Thresholds
     None. Predictions must be non-negative and add up to 1 for every example of the batch, up to rounding errors;
-    logits do not do this by chance. A last layer that is known to be a softmax or sigmoid is also enough. The
-    lowest loss in the message is the loss of an example whose true class has probability 1 and all others 0:
+    logits would not satisfy this by chance. A last layer that is known to be a softmax or sigmoid is also enough.
+    The lowest loss in the message is the loss of an example whose true class has probability 1 and all others 0:
     ln(1 + (C - 1)/e) for C classes. A binary loss is at least ln(1 + 1/e) = 0.31 where the target is 1, and ln 2 =
     0.69 where it is 0.
 
     ## Known problems
     The finding is a warning, not an error, because such a model does learn, and its largest output is often that
-    of the true class. A sigmoid that is a function call instead of a layer is not found, because logits between 0
-    and 1 look the same. If a loss with `from_logits=True` directly follows a softmax or sigmoid, Keras on
+    of the true class. A sigmoid that is a function call instead of a layer is not detected, because logits between
+    0 and 1 look the same. If a loss with `from_logits=True` directly follows a softmax or sigmoid, Keras on
     TensorFlow bypasses that activation and only warns. Such a model trains correctly and is not reported, because
     the loss then reads probabilities.
 

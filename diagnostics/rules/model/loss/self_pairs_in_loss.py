@@ -50,7 +50,7 @@ class SelfPairsInLoss(Rule):
 
     ## Sources
     Chen et al., "A Simple Framework for Contrastive Learning of Visual Representations" (2020), equation 1, whose
-    sum leaves out the row itself.
+    sum excludes the row itself.
     """
 
     severity = "warning"

@@ -63,7 +63,7 @@ class TargetsOutOfReach(Rule):
     ## Why it is bad
     A sigmoid returns values from 0 to 1. If the targets are prices from 3 to 103, every prediction saturates at 1,
     where its gradient is zero: the loss falls briefly and then stays at the mean squared distance from 1. Binary
-    cross entropy is a distance only for targets from 0 to 1. For labels of -1 and 1, or pixels from 0 to 255, it
+    cross entropy is a valid loss only for targets from 0 to 1. For labels of -1 and 1, or pixels from 0 to 255, it
     has no minimum, falls below 0 and rewards ever larger logits.
 
     ## Example

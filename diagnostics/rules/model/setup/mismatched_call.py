@@ -9,9 +9,9 @@ class MismatchedCall(MessageRule):
     """A model or a tensor function receives arguments, or a type, that it does not accept.
 
     ## What it does
-    Recognises the messages of Python, PyTorch, torchvision and OpenCV about a `forward` that is called with too
-    many, too few or unknown arguments. It also recognises messages about tuples, lists, arrays, strings and None
-    where a tensor is required.
+    Recognises error messages from Python, PyTorch, torchvision and OpenCV about a `forward` that is called with
+    too many, too few or unknown arguments. It also recognises messages about tuples, lists, arrays, strings and
+    None where a tensor is required.
 
     ## Why it is bad
     Some layers and models return more than one tensor, and loaders yield lists, dicts and tuples. If such a value
@@ -33,8 +33,8 @@ class MismatchedCall(MessageRule):
     None: the rule fires only after a call has failed.
 
     ## Known problems
-    The text of a traceback names the type, but not where the value was created. If the exception itself is
-    available, the finding also names the variable, its value, and the line that set it.
+    The traceback alone names the type, but not where the value was created. If the exception itself is available,
+    the finding also names the variable, its value, and the line that set it.
 
     ## Sources
     The documentation for `torch.nn.LSTM`, transformers' `ModelOutput` and `cv2.imread`.

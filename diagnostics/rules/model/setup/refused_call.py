@@ -9,12 +9,12 @@ class RefusedCall(MessageRule):
     """A library is called before it has everything it needs, or in a way that it does not support.
 
     ## What it does
-    Recognises the messages of PyTorch, Keras, Lightning, transformers, PEFT, TRL, accelerate and datasets about a
-    missing part (a dataset, a loader, a step, `compile`, a process group) or an unsupported request.
+    Recognises error messages from PyTorch, Keras, Lightning, transformers, PEFT, TRL, accelerate and datasets
+    about a missing component (a dataset, a loader, a step, `compile`, a process group) or an unsupported request.
 
     ## Why it is bad
-    The library checks at the first call that needs the part, often far from the line that should have provided it,
-    and the message uses the library's vocabulary, not the script's.
+    The library checks at the first call that needs the component, often far from the line that should have
+    provided it, and the message uses the library's vocabulary, not the script's.
 
     ## Example
     ```python
@@ -33,7 +33,7 @@ class RefusedCall(MessageRule):
     None: the rule fires only after the library has raised its error.
 
     ## Known problems
-    If there are several common reasons, the message alone does not show why the part is missing.
+    If there are several common reasons, the message alone does not show why the component is missing.
 
     ## Sources
     The checks in the source code of these libraries.

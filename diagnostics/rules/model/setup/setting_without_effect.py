@@ -19,8 +19,8 @@ class SettingWithoutEffect(Rule):
     a parameter, `lr` of an optimizer, `transform` of a `Subset`, `shuffle` of a `DataLoader`. Modules and
     parameters are checked just before an optimizer step, and optimizers in all sampled steps.
 
-    `diagnose run` also reads the script. It looks for code that sets the same attribute through both parts of a
-    split, to different values: the parts share one dataset, so the second value overwrites the first. It also
+    `diagnose run` also reads the script. It looks for code that sets the same attribute through both subsets of a
+    split, to different values: the subsets share one dataset, so the second value overwrites the first. It also
     looks for statements that discard their result: a method that returns a new tensor, such as
     `scores.masked_fill(mask, -1e9)`, or a loop over parameters that rebinds the loop variable. For Keras, it looks
     for layers that have a regularizer or call `add_loss` while a custom `train_step` or training loop never reads
@@ -29,9 +29,9 @@ class SettingWithoutEffect(Rule):
     ## Why it is bad
     Python raises no error when a script sets an attribute that nothing else uses. PyTorch never reads it: the
     layers that should be frozen are trained, the learning rate does not change, and the images are not augmented.
-    The parts of `random_split` share one dataset, so `val_set.dataset.transform` is also the transform of the
-    training part. A result that is discarded might as well never have been computed: the mask is not applied, and
-    the moving average of the weights stays at its initial value.
+    The subsets from `random_split` share one dataset, so `val_set.dataset.transform` is also the transform of the
+    training subset. A result that is discarded might as well never have been computed: the mask is not applied,
+    and the moving average of the weights stays at its initial value.
 
     ## Example
     ```python
@@ -92,7 +92,7 @@ class SettingWithoutEffect(Rule):
 
     @check
     def from_losses(self, unread: UnreadLosses) -> Finding:
-        """Report layer losses that a custom training step leaves out."""
+        """Report layer losses that a custom training step never adds."""
         whose = "`train_step`" if unread.step == "train_step" else "loop over the batches"
         model = "self" if unread.step == "train_step" else "model"
         parts = [

@@ -16,7 +16,7 @@ class UnusableSetting(MessageRule):
     """A setting names a layer, metric or port that does not exist, or contradicts another setting.
 
     ## What it does
-    Recognises the messages of PEFT, Lightning, transformers, DeepSpeed, Keras and PyTorch's rendezvous about
+    Recognises error messages from PEFT, Lightning, transformers, DeepSpeed, Keras and PyTorch's rendezvous about
     settings that they cannot use, and lists the alternatives that the message names.
 
     ## Why it is bad
