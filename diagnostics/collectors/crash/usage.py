@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import re
 
-from diagnostics.facts.crash.setup import PositionsDiffer, StateOfOtherBatch, UnbatchableExample, UnusableSetting
-from diagnostics.facts.crash.usage import (
-    BatchOfOneCrash,
-    CheckpointKeysDiffer,
-    DtypesDiffer,
-    EmptyDatasetCrash,
-    GraphMisused,
-)
+from diagnostics.facts.crash.setup import PositionsDiffer, StateOfOtherBatch, UnusableSetting
+from diagnostics.facts.crash.usage import CheckpointKeysDiffer, DtypesDiffer
 
 from .frames import Crash, Recogniser
 from .messages.table import Family, Found, sizes
@@ -83,12 +77,6 @@ def _tensors(crash: Crash) -> dict[str, str]:
     return {}
 
 
-@Family("graphs").reader
-def _graph_misused(crash: Crash, found: Found) -> GraphMisused | None:
-    operation = (found.get("of") or "").rpartition("::")[2] or None
-    return GraphMisused(found.kind, operation, found.sizes("shape"))
-
-
 _LISTED_KEYS = r"{} key\(s\) in state_dict:((?:\s*\"[^\"]+\",?)+)"
 
 
@@ -107,23 +95,6 @@ def _checkpoint_keys_differ(crash: Crash, found: Found) -> CheckpointKeysDiffer 
     if not missing and not unexpected:
         return None
     return CheckpointKeysDiffer("" if model is None else model[1], missing, unexpected)
-
-
-@Family("batch-of-one").reader
-def _batch_of_one(crash: Crash, found: Found) -> BatchOfOneCrash | None:
-    return BatchOfOneCrash(found.sizes("shape"))
-
-
-@Family("empty-dataset").reader
-def _empty_dataset(crash: Crash, found: Found) -> EmptyDatasetCrash | None:
-    index = found.get("index")
-    return EmptyDatasetCrash(None if index is None else int(index))
-
-
-@Family("collation").reader
-def _unbatchable(crash: Crash, found: Found) -> UnbatchableExample | None:
-    rows = (int(found["expected"]), int(found["got"])) if found.kind == "rows" else None
-    return UnbatchableExample(found.kind, found["what"], rows)
 
 
 @Family("hidden-state").reader
@@ -157,11 +128,7 @@ def _unusable(crash: Crash, found: Found) -> UnusableSetting | None:
 
 RECOGNISERS: tuple[Recogniser, ...] = (
     _dtypes_differ,
-    _graph_misused,
     _checkpoint_keys_differ,
-    _batch_of_one,
-    _empty_dataset,
-    _unbatchable,
     _state,
     _positions,
     _unusable,

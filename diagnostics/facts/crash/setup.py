@@ -68,22 +68,6 @@ class UnusableSetting:
 
 
 @frozen
-class UnbatchableExample:
-    """An example, or a function over many, gave what no batch can be made of.
-
-    Attributes:
-        kind: ``type``: a value that the default collate function does not take. ``rows``: a batched function of
-            `Dataset.map` returned another number of rows than the columns that stay.
-        what: the value's class, or the column.
-        rows: expected and returned, for ``rows``.
-    """
-
-    kind: Literal["type", "rows"]
-    what: str
-    rows: tuple[int, int] | None = None
-
-
-@frozen
 class StateOfOtherBatch:
     """A recurrent layer was given a hidden state of another size than its input asks for.
 
@@ -109,4 +93,4 @@ class PositionsDiffer:
     rows: int
 
 
-SetupSymptom = VersionsDiffer | UnusableSetting | UnbatchableExample | StateOfOtherBatch | PositionsDiffer
+SetupSymptom = VersionsDiffer | UnusableSetting | StateOfOtherBatch | PositionsDiffer

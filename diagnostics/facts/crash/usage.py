@@ -38,33 +38,6 @@ class DtypesDiffer:
 
 
 @frozen
-class GraphMisused:
-    """Autograd refused a graph.
-
-    Attributes:
-        kind: ``second backward``: the graph was already freed. ``changed in place``: a tensor that backward needs
-            was overwritten. ``leaf changed``: a parameter was changed in place under autograd. ``not a scalar``:
-            backward of a tensor with several values. ``not detached``: a tensor with a graph was handed to NumPy.
-            ``not a leaf``: an optimizer was given a computed tensor.
-        operation: the operation whose output was overwritten, as autograd names it; None if unknown.
-        shape: of that output; None if unknown.
-    """
-
-    kind: Literal[
-        "second backward", "changed in place", "leaf changed", "not a scalar", "not detached", "not a leaf"
-    ]
-    operation: str | None = None
-    shape: tuple[int, ...] | None = None
-
-    @property
-    def is_weight(self) -> bool:
-        """Whether the overwritten tensor is a transposed weight, which only `optimizer.step()` changes."""
-        return self.operation is not None and self.operation.startswith(
-            ("AsStrided", "TBackward", "T ", "Permute")
-        )
-
-
-@frozen
 class CheckpointKeysDiffer:
     """A state dict and a model have different keys.
 
@@ -83,26 +56,4 @@ class CheckpointKeysDiffer:
     first_only: bool = False
 
 
-@frozen
-class BatchOfOneCrash:
-    """A normalization layer in training mode got one value per channel.
-
-    Attributes:
-        shape: of its input; None if unknown.
-    """
-
-    shape: tuple[int, ...] | None = None
-
-
-@frozen
-class EmptyDatasetCrash:
-    """A dataset has no rows left.
-
-    Attributes:
-        index: the row that was asked for; None if the message names none.
-    """
-
-    index: int | None = None
-
-
-UsageSymptom = DtypesDiffer | GraphMisused | CheckpointKeysDiffer | BatchOfOneCrash | EmptyDatasetCrash
+UsageSymptom = DtypesDiffer | CheckpointKeysDiffer
