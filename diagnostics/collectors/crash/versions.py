@@ -81,29 +81,6 @@ def calling_package(facts: CrashFacts) -> str | None:
     return None if found is None else found["package"] or found["at"]
 
 
-_OF_TRL = re.compile(r"(?:^|[\\/])trl[\\/]trainer[\\/]|[\\/]unsloth_compiled_cache[\\/]")
-
-
-def _rows_for_a_batch(crash: Crash) -> KnownFailure | None:
-    """Recognise that TRL's own line reads as a batch what another release hands it as a list of rows."""
-    last = crash.facts.frames[-1] if crash.facts.frames else None
-    if last is None or last.yours or _OF_TRL.search(last.file) is None:
-        return None
-    if not crash.facts.message.startswith("list indices must be integers or slices, not str"):
-        return None
-    return KnownFailure(
-        "installation-mismatch",
-        f"{last.function} of TRL (or of what Unsloth makes of it) reads the batch as a dict, and got a list of "
-        "rows: what prepares the batch and what computes the loss are of releases of TRL, transformers and "
-        "Unsloth that do not go together. The data are not at fault.",
-        (
-            "python -m pip install -U trl transformers, and unsloth unsloth_zoo where they are used; then restart",
-            "rm -r unsloth_compiled_cache, which keeps the trainers of the release before",
-        ),
-        crash.facts.message,
-    )
-
-
 _REFUSED = re.compile(
     r"(?<![\w.])(?:(?P<owner>\w{1,60})\.)?(?P<call>\w{1,60})\(\)"
     r" got an unexpected keyword argument '(?P<name>\w{1,60})'"
@@ -246,4 +223,4 @@ def _fixes(package: str | None, library: str, name: str, file: str) -> tuple[str
     )
 
 
-RECOGNISERS: tuple[Recogniser, ...] = (_versions_differ, _rows_for_a_batch, _unimported_name)
+RECOGNISERS: tuple[Recogniser, ...] = (_versions_differ, _unimported_name)

@@ -50,24 +50,6 @@ class VersionsDiffer:
 
 
 @frozen
-class UnusableSetting:
-    """A setting names what does not exist or is taken, or contradicts another.
-
-    Attributes:
-        kind: ``target modules``: adapters for layers that the model does not have. ``monitor``: a metric that
-            nothing logs. ``config``: DeepSpeed's file and the arguments disagree. ``strategies``: evaluation and
-            saving at different times. ``address``: a port that another process holds. ``steps``: more batches are
-            asked for than the data yields.
-        what: the setting's value, as the message has it; None if unknown.
-        offered: what there is in its place; empty if unknown.
-    """
-
-    kind: Literal["target modules", "monitor", "config", "strategies", "address", "steps"]
-    what: str | None = None
-    offered: tuple[str, ...] = ()
-
-
-@frozen
 class StateOfOtherBatch:
     """A recurrent layer was given a hidden state of another size than its input asks for.
 
@@ -93,4 +75,4 @@ class PositionsDiffer:
     rows: int
 
 
-SetupSymptom = VersionsDiffer | UnusableSetting | StateOfOtherBatch | PositionsDiffer
+SetupSymptom = VersionsDiffer | StateOfOtherBatch | PositionsDiffer

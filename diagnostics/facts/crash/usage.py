@@ -17,9 +17,8 @@ class DtypesDiffer:
         kind: ``operands``: two tensors of one operation. ``indices``: ids for an embedding. ``classes``: a target
             that must be class indices. ``target``: a target that must be floating point. ``no kernel``: the
             operation is not implemented for the dtype on this device. ``integers``: integers where the operation
-            needs floating point. ``objects``: a NumPy array of Python objects, which no tensor can hold.
-            ``no float64``: the device has no numbers of that size. ``result``: a result does not go into a tensor
-            of integers, in a loss or in place.
+            needs floating point. ``result``: a result does not go into a tensor of integers, in a loss or in
+            place.
         got: dtype of the tensor that does not fit, as in ``float64``; None if unknown.
         wanted: the dtype that the other tensor has, or the operation takes; None if unknown.
         operation: name of the kernel, where the message names one.
@@ -27,9 +26,7 @@ class DtypesDiffer:
         library: whose wording it is: ``torch`` or ``tensorflow``.
     """
 
-    kind: Literal[
-        "operands", "indices", "classes", "target", "result", "no kernel", "integers", "objects", "no float64"
-    ]
+    kind: Literal["operands", "indices", "classes", "target", "result", "no kernel", "integers"]
     got: str | None = None
     wanted: str | None = None
     operation: str | None = None
@@ -45,15 +42,11 @@ class CheckpointKeysDiffer:
         model: class name; empty if unknown.
         missing: keys of the model that the checkpoint lacks, in its order.
         unexpected: keys of the checkpoint that the model lacks.
-        of_optimizer: whether it is the state of an optimizer, which has no keys to compare.
-        first_only: whether the message stops at the first unexpected key, so that the others are not known.
     """
 
     model: str = ""
     missing: tuple[str, ...] = ()
     unexpected: tuple[str, ...] = ()
-    of_optimizer: bool = False
-    first_only: bool = False
 
 
 UsageSymptom = DtypesDiffer | CheckpointKeysDiffer
