@@ -14,7 +14,7 @@ from typing import Any
 from diagnostics.collectors.crash.named_modules import module_of
 from diagnostics.facts.crash import CrashFacts
 
-from .unknown_errors import entries, search
+from .unknown_errors import compiled, entries, search
 
 MOST_READ = 400  # characters of a line or message: names stand at their beginning
 MOST_SHOWN = 160  # characters of a condition
@@ -43,7 +43,8 @@ def _held(row: dict[str, Any], crash: CrashFacts, message: str, line: str) -> di
     file = "" if last is None or last.yours else last.file
     held: dict[str, str] = {}
     for key, text in (("pattern", message), ("line", line), ("file", file)):
-        found = search(row, text, key) if key in row else None
+        pattern = row.get(key, "").replace("@name@", held.get("name", ""))
+        found = compiled(pattern).search(text) if key in row else None
         if found is not None:
             held |= {name: value or "" for name, value in found.groupdict().items()}
         elif key in row:
@@ -54,25 +55,9 @@ def _held(row: dict[str, Any], crash: CrashFacts, message: str, line: str) -> di
             return None
         held["entry"] = table[held["name"]] if isinstance(table, dict) else held["name"]
     if "held" in row:
-        held["held"] = expression_before(line, row["held"]) or row["unnamed"]
+        ending = row["held"].replace("@name@", held.get("name", ""))
+        held["held"] = expression_before(line, ending) or row["unnamed"].format_map(held)
     return held | {"pip": held.get("package", "").replace("_", "-")}
-
-
-def _none(found: re.Match[str], line: str) -> str:
-    """Say what is None where an attribute of it is asked for."""
-    name = found["name"]
-    held = expression_before(line, rf"\.{name}\b") or f"The object whose {name} is asked for"
-    if name in ("backward", "item") or (held.endswith("loss") and name != "append"):
-        return (
-            f"{held} is None: the model, or the function that computes the loss, returned none. A model of "
-            "transformers gives one only if the batch has labels; a function of your own needs a return."
-        )
-    if name in ("groups", "group", "start", "span", "end"):
-        return f"{held} is None: the pattern was found nowhere in that text; print the text."
-    return (
-        f"{held} is None: what made it returned nothing: a function without return, a branch that no name "
-        "matched, or an optional value that was not given."
-    )
 
 
 def _unpacked(found: re.Match[str], line: str) -> str:
@@ -195,7 +180,6 @@ def _count(found: re.Match[str], line: str) -> str:
 
 
 _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], str], str | None]], ...] = (
-    (("AttributeError",), re.compile(r"'NoneType' object has no attribute '(?P<name>\w+)'"), _none),
     (
         ("ValueError",),
         re.compile(
