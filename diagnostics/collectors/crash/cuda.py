@@ -97,11 +97,9 @@ def _failed_check(crash: Crash) -> Symptom | None:
     if check is None:
         asserted = _ASSERTED.search(f"{crash.facts.message}\n{crash.log}" if of_device else crash.facts.message)
         check = None if asserted is None else " ".join(asserted["check"].split())
-    if (
-        check is not None
-        and (cause := next((c() for c in _CHECKED if _CHECKED[c].search(check)), None)) is not None
-    ):
-        return cause
+    cause = None if check is None else next((cause for cause in _CHECKED if _CHECKED[cause].search(check)), None)
+    if cause is not None:
+        return cause()
     if not of_device:
         said = "device-side assert triggered"
         return None if check is None else AsynchronousErrorCrash("assert", said, assertion=check)

@@ -22,11 +22,10 @@ MOST_SHOWN = 160  # characters of a condition
 
 def proved(crash: CrashFacts) -> str | None:
     """Say in a sentence or two what the message and the line prove; None if that is no more than the name says."""
-    line = (crash.frames[-1].code or "" if crash.frames else "")[:MOST_READ]
-    message = crash.first_line[:MOST_READ]
+    line, message = _line_of(crash), crash.first_line[:MOST_READ]
     for row in entries("sentences"):
-        if crash.exception in row["exceptions"] and (held := _held(row, crash, message, line)) is not None:
-            return str(row["said"].format_map(held))
+        if crash.exception in row["exceptions"] and (groups := held(row, crash, message)) is not None:
+            return str(row["said"].format_map(groups))
     for exceptions, pattern, tell in _TOLD:
         if crash.exception in exceptions and (found := pattern.search(message)) and (said := tell(found, line)):
             return said
@@ -37,27 +36,31 @@ def proved(crash: CrashFacts) -> str | None:
     return None
 
 
-def _held(row: dict[str, Any], crash: CrashFacts, message: str, line: str) -> dict[str, str] | None:
+def _line_of(crash: CrashFacts) -> str:
+    return (crash.frames[-1].code or "" if crash.frames else "")[:MOST_READ]
+
+
+def held(row: dict[str, Any], crash: CrashFacts, message: str) -> dict[str, str] | None:
     """Return what the groups of a row hold, of all that it asks for; None if something of it is not there."""
     last = crash.frames[-1] if crash.frames else None
-    file = "" if last is None or last.yours else last.file
-    held: dict[str, str] = {}
+    line, file = _line_of(crash), "" if last is None or last.yours else last.file
+    groups: dict[str, str] = {}
     for key, text in (("pattern", message), ("line", line), ("file", file)):
-        pattern = row.get(key, "").replace("@name@", held.get("name", ""))
+        pattern = row.get(key, "").replace("@name@", groups.get("name", ""))
         found = compiled(pattern).search(text) if key in row else None
         if found is not None:
-            held |= {name: value or "" for name, value in found.groupdict().items()}
+            groups |= _groups(found)
         elif key in row:
             return None
     if "table" in row:
         table = entries(row["table"])
-        if held["name"] not in table:
+        if groups["name"] not in table:
             return None
-        held["entry"] = table[held["name"]] if isinstance(table, dict) else held["name"]
+        groups["entry"] = table[groups["name"]] if isinstance(table, dict) else groups["name"]
     if "held" in row:
-        ending = row["held"].replace("@name@", held.get("name", ""))
-        held["held"] = expression_before(line, ending) or row["unnamed"].format_map(held)
-    return held | {"pip": held.get("package", "").replace("_", "-")}
+        ending = row["held"].replace("@name@", groups.get("name", ""))
+        groups["held"] = expression_before(line, ending) or row["unnamed"].format_map(groups)
+    return groups | {"pip": groups.get("package", "").replace("_", "-")}
 
 
 def _unpacked(found: re.Match[str], line: str) -> str:
