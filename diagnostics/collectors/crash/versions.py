@@ -22,7 +22,6 @@ from diagnostics.facts.crash.setup import ReleaseChange, VersionsDiffer
 from .frames import Crash, Recogniser
 
 HISTORY = Path(__file__).with_name("release_history.toml")
-_SCHEDULER = of_packages("scheduler")
 _NO_SUCH_ATTRIBUTE = of_packages("no_such_attribute")
 _CANNOT_IMPORT = of_packages("cannot_import")
 _ARGUMENT = of_packages("argument")
@@ -37,8 +36,6 @@ def _versions_differ(crash: Crash) -> VersionsDiffer | None:
     message, caller = facts.message, calling_package(facts)
     if (change := _argument_change(crash)) is not None:
         return VersionsDiffer(change.call, change.name, "argument", caller, change)
-    if found := _SCHEDULER.search(message):
-        return VersionsDiffer("torch.optim.lr_scheduler", found["name"], "interface", "pytorch_lightning")
     if found := _NO_SUCH_ATTRIBUTE.search(message):
         return _lacking(found["owner"], found["name"], "attribute", caller)
     if found := _CANNOT_IMPORT.search(message):

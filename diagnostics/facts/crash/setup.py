@@ -44,7 +44,7 @@ class VersionsDiffer:
 
     owner: str
     name: str
-    kind: Literal["attribute", "argument", "import", "interface"]
+    kind: Literal["attribute", "argument", "import"]
     caller: str | None = None
     change: ReleaseChange | None = None
 
