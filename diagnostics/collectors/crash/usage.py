@@ -81,8 +81,6 @@ _LISTED_KEYS = r"{} key\(s\) in state_dict:((?:\s*\"[^\"]+\",?)+)"
 @Family("checkpoints").reader
 def _checkpoint_keys_differ(crash: Crash, found: Found) -> CheckpointKeysDiffer | None:
     message = crash.facts.message
-    if found.kind == "first missing":
-        return CheckpointKeysDiffer(missing=tuple(re.findall(r"['\"]([\w.]+)\\?['\"]", found["missing"])))
     model = re.search(r"Error\(s\) in loading state_dict for (\w+)", message)
     lists = [re.search(_LISTED_KEYS.format(kind), message) for kind in ("Missing", "Unexpected")]
     missing, unexpected = (tuple(re.findall(r'"([^"]+)"', keys[1])) if keys else () for keys in lists)

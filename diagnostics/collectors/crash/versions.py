@@ -83,18 +83,11 @@ _REFUSED = re.compile(
     r" got an unexpected keyword argument '(?P<name>\w{1,60})'"
 )
 _CALLED = re.compile(r"\b(\w{1,60})\(")
-_MENTIONS = {
-    "pytorch-lightning": re.compile(r"\b(?:pytorch[_-])?lightning\b|\bpl\.", re.IGNORECASE),
-    "transformers": re.compile(r"\btransformers\b"),
-    "trl": re.compile(r"\btrl\b"),
-    "scikit-learn": re.compile(r"\bsklearn\b|scikit-learn"),
-    "tensorflow": re.compile(r"keras|tensorflow", re.IGNORECASE),
-}
-"""Words in or beside the frames that show whose class it is: users call their own classes Trainer, too."""
-_OF_ONE_LIBRARY = re.compile(
-    r"(?:Seq2Seq)?TrainingArguments|(?:SFT|DPO|PPO|GRPO)(?:Trainer|Config)|TensorFlowTrainer\.fit|OneHotEncoder"
-    r"|mean_squared_error"
-)
+
+
+def _mentions(change: ReleaseChange, text: str) -> bool:
+    """Whether a text has words that show whose class it is: users call their own classes Trainer, too."""
+    return compiled(tables(HISTORY)["mentions"][change.package]).search(text) is not None
 
 
 def _argument_change(crash: Crash) -> ReleaseChange | None:
@@ -112,7 +105,7 @@ def _argument_change(crash: Crash) -> ReleaseChange | None:
         if not change.is_attribute
         and found["name"] == change.name
         and _is_call(change, found["owner"], found["call"], own, inner)
-        and (_is_of_one_library(change) or _MENTIONS[change.package].search(around))
+        and (_is_of_one_library(change) or _mentions(change, around))
     ]
     return changes[0] if len(changes) == 1 else None
 
@@ -129,7 +122,7 @@ def _attribute_change(owner: str, name: str) -> ReleaseChange | None:
 def _is_of_one_library(change: ReleaseChange) -> bool:
     if change.call == "Trainer" and change.package == "pytorch-lightning":
         return change.kind == "removed"  # gpus, progress_bar_refresh_rate and others are Lightning's words
-    return _OF_ONE_LIBRARY.fullmatch(change.call) is not None
+    return compiled(tables(HISTORY)["of_one_library"]).fullmatch(change.call) is not None
 
 
 def _is_call(change: ReleaseChange, owner: str | None, call: str, own: str, inner: str) -> bool:
@@ -145,7 +138,7 @@ def _is_call(change: ReleaseChange, owner: str | None, call: str, own: str, inne
         return False
     if owner:
         return owner == owner_known
-    return method != "" or owner_known in _CALLED.findall(own) or bool(_MENTIONS[change.package].search(inner))
+    return method != "" or owner_known in _CALLED.findall(own) or _mentions(change, inner)
 
 
 @functools.cache

@@ -111,19 +111,12 @@ def _shown_by(crash: CrashFacts) -> str:
     )
 
 
-_NUMBERED = {
-    "13": "PermissionError",
-    "17": "FileExistsError",
-    "20": "NotADirectoryError",
-    "21": "IsADirectoryError",
-}
-
-
 def _by_number(crash: CrashFacts) -> CrashFacts:
     """Call an error of the operating system by its number, where only that tells which one it is."""
     found = re.match(r"\[Errno (?P<number>\d{1,3})\]", crash.message)
-    name = _NUMBERED.get(found["number"]) if found is not None else None
-    return crash if name is None or crash.exception not in _SYSTEM else replace(crash, exception=name)
+    if found is None or crash.exception not in _SYSTEM:
+        return crash
+    return replace(crash, exception=type(OSError(int(found["number"]), "")).__name__)
 
 
 def _by_name(crash: CrashFacts) -> str | None:
