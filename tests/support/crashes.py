@@ -3,7 +3,7 @@
 import traceback
 
 import diagnostics
-from diagnostics.api.explain import facts_of_exception, read_text
+from diagnostics.collectors.crash.read import facts_of_exception, read_text
 
 
 def failure(run):

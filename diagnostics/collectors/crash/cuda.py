@@ -37,11 +37,14 @@ _ASSERTION = re.compile(
     r"Assertion `(?P<check>[^`\n]+)` failed"
 )
 _ASSERTED = re.compile(r"thread: \[[\d,]+\] Assertion `?(?P<check>[^`\n]{3,120}?)`? failed")
-_OUTSIDE_UNIT = re.compile(r"input_val >= zero && inp")
-_ABOUT_LABELS = re.compile(r"\bn_classes\b|cur_target")
+_CHECKED: dict[type[NotProbabilities | LabelBeyondOutputs | TokenBeyondEmbedding], re.Pattern[str]] = {
+    NotProbabilities: re.compile(r"input_val >= zero && inp"),
+    LabelBeyondOutputs: re.compile(r"\bn_classes\b|cur_target"),
+    TokenBeyondEmbedding: re.compile(r"srcIndex < srcSelectDimSize|vectorized gather kernel index out of bounds"),
+}
+"""The kernels' checks that have one cause."""
 _LABEL_KERNEL = re.compile(r"\b(?:(?:Spatial)?ClassNLLCriterion|NLLLoss(?:2d)?|MultiMarginCriterion)\.cuh?\b")
 """Where the message names the file of the kernel: only labels are checked there."""
-_ABOUT_ROWS = re.compile(r"srcIndex < srcSelectDimSize|vectorized gather kernel index out of bounds")
 
 _SET_TO_BLOCK = re.compile(  # not the message's own words, "consider passing CUDA_LAUNCH_BLOCKING=1"
     r"CUDA_LAUNCH_BLOCKING ?= ?1 (?:\S{1,40} )?\S{0,80}python|CUDA_LAUNCH_BLOCKING['\"]\] ?= ?['\"]1"
@@ -86,18 +89,25 @@ def _assertion(log: str) -> tuple[str | None, str | None]:
     return (None, None) if found is None else (found["kernel"], " ".join(found["check"].split()))
 
 
-def _is_assert(crash: Crash) -> bool:
+def _failed_check(crash: Crash) -> Symptom | None:
+    """Say what the check of a kernel that failed was about: by the check, or by what the host still knows."""
     found = _MESSAGES.search(crash.facts.message)
-    return found is not None and found.kind == "assert"
+    of_device = found is not None and found.kind == "assert"
+    _, check = _assertion(crash.log) if of_device else (None, None)
+    if check is None:
+        asserted = _ASSERTED.search(f"{crash.facts.message}\n{crash.log}" if of_device else crash.facts.message)
+        check = None if asserted is None else " ".join(asserted["check"].split())
+    cause = None if check is None else next((cause for cause in _CHECKED if _CHECKED[cause].search(check)), None)
+    if cause is not None:
+        return cause()
+    if not of_device:
+        said = "device-side assert triggered"
+        return None if check is None else AsynchronousErrorCrash("assert", said, assertion=check)
+    return None if check is not None else _labels_beyond_outputs(crash) or _tokens_beyond_embedding(crash)
 
 
 def _labels_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
-    """Collect what the host still knows: the log, or labels on the CPU and the number of outputs."""
-    if not _is_assert(crash):
-        return None
-    _, check = _assertion(crash.log)
-    if check is not None:
-        return LabelBeyondOutputs() if _ABOUT_LABELS.search(check) else None
+    """Compare labels on the CPU with the number of outputs."""
     outputs = _outputs(crash)
     if outputs is None:
         return LabelBeyondOutputs() if _LABEL_KERNEL.search(crash.facts.message) else None
@@ -200,11 +210,6 @@ def _of_dataset(dataset: Any) -> Array | None:
 
 
 def _tokens_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
-    if not _is_assert(crash):
-        return None
-    _, check = _assertion(crash.log)
-    if check is not None:
-        return TokenBeyondEmbedding() if _ABOUT_ROWS.search(check) else None
     rows = _embedding_rows(crash)
     for ids in (_on_host(batch.get("input_ids")) for batch in _batches(crash)):
         if rows is not None and ids is not None and ((ids < 0) | (ids >= rows)).any():
@@ -219,26 +224,6 @@ def _embedding_rows(crash: Crash) -> int | None:
             if hasattr(model, "get_input_embeddings") and not isinstance(model, type):
                 return int(model.get_input_embeddings().num_embeddings)
     return None
-
-
-def _assertion_alone(crash: Crash) -> Symptom | None:
-    """Recognise what a kernel printed, where the exception that follows is missing or another."""
-    of_device = "device-side assert" in crash.facts.message
-    found = _ASSERTED.search(f"{crash.facts.message}\n{crash.log}" if of_device else crash.facts.message)
-    if found is None:
-        return None
-    check = found["check"]
-    if _OUTSIDE_UNIT.search(check):
-        return NotProbabilities()
-    if of_device and _assertion(crash.log)[1] is not None:
-        return None  # the other recognisers read it
-    if _ABOUT_LABELS.search(check):
-        return LabelBeyondOutputs()
-    if _ABOUT_ROWS.search(check):
-        return TokenBeyondEmbedding()
-    if of_device:
-        return None
-    return AsynchronousErrorCrash("assert", "device-side assert triggered", assertion=" ".join(check.split()))
 
 
 @Family("cudnn-start").reader
@@ -337,9 +322,7 @@ def _is_host_only(function: ast.expr) -> bool:
 
 RECOGNISERS: tuple[Recogniser, ...] = (
     _asynchronous_error,
-    _labels_beyond_outputs,
-    _tokens_beyond_embedding,
-    _assertion_alone,
+    _failed_check,
 )
 
 NEXT: tuple[Recogniser, ...] = (_library,)

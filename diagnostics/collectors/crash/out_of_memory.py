@@ -37,7 +37,6 @@ KILLED = Family("killed")
 _TORCH = Family("torch-memory")
 _HOST = Family("host-memory")
 _TENSORFLOW = Family("tf-memory")
-_SHARED = Family("shared-memory")
 
 
 def _out_of_memory(crash: Crash) -> OutOfMemoryCrash | None:
@@ -181,8 +180,6 @@ def _tf_device(text: str) -> str:
 
 
 def _of_system(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
-    if _SHARED.search(message) is not None:
-        return OutOfMemoryCrash("PyTorch", "shared memory", worker=True)
     found = KILLED.search(message)
     if found is None and exception != "SIGKILL":
         return None

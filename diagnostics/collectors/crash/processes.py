@@ -10,7 +10,6 @@ from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.processes import (
     CollectiveTimeoutCrash,
     LauncherTail,
-    UnusedParametersCrash,
     WaitingRank,
 )
 
@@ -189,20 +188,8 @@ def _waiting_ranks(log: str) -> tuple[WaitingRank, ...]:
     return tuple(first[rank] for rank in sorted(first))
 
 
-@Family("unused-in-ddp").reader
-def _unused_in_ddp(crash: Crash, found: Found) -> UnusedParametersCrash:
-    message = crash.facts.message
-    named = re.search(r"did not receive grad for rank (\d+): ([\w., ]+)", message)
-    by_number = re.search(r"Parameter indices which did not receive grad for rank (\d+): ([\d ]+)", message)
-    told = named if named is not None and "," in named[2] else by_number or named
-    if told is None:
-        return UnusedParametersCrash()
-    return UnusedParametersCrash(int(told[1]), tuple(re.findall(r"[\w.]{0,300}\w", told[2])))
-
-
 RECOGNISERS: tuple[Recogniser, ...] = (
     _worker,
     _collective_timeout,
     _launcher,
-    _unused_in_ddp,
 )

@@ -20,7 +20,6 @@ from diagnostics.facts.crash.shapes import (
     ReshapeMisfit,
     Shape,
     WeightsMisfit,
-    WindowMisfit,
 )
 
 from .frames import Crash, Recogniser
@@ -404,12 +403,6 @@ def _pretrained_weights(crash: Crash, found: Found) -> WeightsMisfit | None:
     return WeightsMisfit("model" if model is None else model[1], weights, pretrained=True) if weights else None
 
 
-@Family("torch-window").reader
-def _window(crash: Crash, found: Found) -> WindowMisfit | None:
-    window = found.get("window")
-    return WindowMisfit(sizes(found["size"]), None if window is None else sizes(window))
-
-
 RECOGNISERS: tuple[Recogniser, ...] = (
     _linear,
     _convolution,
@@ -418,7 +411,6 @@ RECOGNISERS: tuple[Recogniser, ...] = (
     _layer_norm,
     _recurrent,
     _attention,
-    _window,
     _matrix_product,
     _element_wise,
     _concatenation,

@@ -52,7 +52,7 @@ def refused_call(crash: CrashFacts) -> KnownFailure | None:
     last = crash.frames[-1] if crash.frames else None
     said = " ".join(crash.message.split())
     if last is not None and last.yours and said:
-        return _compiled_call(crash, said)
+        return _compiled_call(crash)
     if said.startswith("assertion failed: ["):  # of `tf.debugging`, which the user's function may call, too
         return None
     if last is None or last.yours or not said or of_packages("refusing").fullmatch(package_of(last)) is None:
@@ -60,14 +60,14 @@ def refused_call(crash: CrashFacts) -> KnownFailure | None:
     raised = _RAISES.search((last.code or "").strip()) is not None
     exception = crash.exception.rpartition(".")[2]
     if exception in _IMPORTS:
-        return _package(crash, said) if raised and not _PYTHONS_IMPORT.search(said) else None
+        return _package(crash) if raised and not _PYTHONS_IMPORT.search(said) else None
     if kind_apart_from_refusals(crash) is not None or of_packages("checks").fullmatch(exception) is None:
         return None
     if not raised and not (exception in _OF_COMPILED and _COMPILED.fullmatch(package_of(last))):
         return None
     if raised and of_packages("of_packages").search(said):
-        return _package(crash, said)
-    return _setting(crash, said) if raised and _is_made(last) else _call(crash, said)
+        return _package(crash)
+    return _setting(crash) if raised and _is_made(last) else _call(crash)
 
 
 def _is_made(last: FrameFacts) -> bool:
@@ -77,17 +77,20 @@ def _is_made(last: FrameFacts) -> bool:
     )
 
 
-def _compiled_call(crash: CrashFacts, said: str) -> KnownFailure | None:
+def _compiled_call(crash: CrashFacts) -> KnownFailure | None:
     """Recognise an operation in the user's own line that is compiled, and leaves no frame of its own."""
     known = values_told(crash) and not is_check(crash)
     if not known or crash.exception not in _OF_COMPILED or kind_apart_from_refusals(crash):
         return None
-    return KnownFailure(
-        "refused-call",
-        f"{values_told(crash)} The operation refuses these values: {_shown(said)}",
-        _advised(crash) or (_look_of(crash),),
-        said[:MOST_SAID],
-    )
+    cause = f"{values_told(crash)} The operation refuses these values:"
+    return _known("refused-call", crash, cause, _advised(crash) or (_look_of(crash),))
+
+
+def _known(rule: str, crash: CrashFacts, cause: str, fixes: tuple[str, ...]) -> KnownFailure:
+    """Report a refusal: the cause, and after it what the message says."""
+    said = " ".join(crash.message.split())
+    shown = said if len(said) <= MOST_SAID else f"{said[:MOST_SAID].rsplit(' ', 1)[0]} ..."
+    return KnownFailure(rule, f"{cause} {shown}".strip(), fixes, said[:MOST_SAID])
 
 
 def _look_of(crash: CrashFacts) -> str:
@@ -110,48 +113,46 @@ def _called_without_arguments(line: str) -> str | None:
     return ast.unparse(calls[0].func.value)
 
 
-def _setting(crash: CrashFacts, said: str) -> KnownFailure:
+def _setting(crash: CrashFacts) -> KnownFailure:
     library = package_of(crash.frames[-1])
     where = "" if crash.where is None else f", at {crash.where}"
-    return KnownFailure(
+    return _known(
         "unusable-setting",
-        f"{told(crash)} {library} refuses a setting while it makes an object of it{where}. It says: "
-        f"{_shown(said)}".strip(),
+        crash,
+        f"{told(crash)} {library} refuses a setting while it makes an object of it{where}. It says:",
         (
             *_advised(crash),
             "change the argument that the message names, where that line, or the configuration behind it, sets it",
             f"python -m pip show {library}, if the code was written for another release",
         ),
-        said[:MOST_SAID],
     )
 
 
-def _package(crash: CrashFacts, said: str) -> KnownFailure:
+def _package(crash: CrashFacts) -> KnownFailure:
     library = package_of(crash.frames[-1])
-    return KnownFailure(
+    return _known(
         "installation-mismatch",
-        f"{library} needs a package that is not installed, or not in the release that it asks for. It says: "
-        f"{_shown(said)}",
+        crash,
+        f"{library} needs a package that is not installed, or not in the release that it asks for. It says:",
         (
             *_advised(crash),
             "python -m pip install, with the Python that runs the program, and start the program again",
             "leave out the option that needs it",
         ),
-        said[:MOST_SAID],
     )
 
 
-def _call(crash: CrashFacts, said: str) -> KnownFailure:
+def _call(crash: CrashFacts) -> KnownFailure:
     last = crash.frames[-1]
     library, called = package_of(last), _called(crash.frames)
     asked = f" in the call of {called}" if called and called != f"{last.function}()" else ""
     where = "" if crash.where is None else f", from {crash.where}"
-    cause = f"{library} refuses what it is given{asked}{where}. {last.function} ({last.file}:{last.line}) says: "
+    cause = f"{library} refuses what it is given{asked}{where}. {last.function} ({last.file}:{last.line}) says:"
     fixes = (
         *(_advised(crash) or (_look_of(crash),)),
         f"python -m pip show {library}, if the code was written for another release",
     )
-    return KnownFailure("refused-call", f"{told(crash)} {cause}{_shown(said)}".strip(), fixes, said[:MOST_SAID])
+    return _known("refused-call", crash, f"{told(crash)} {cause}", fixes)
 
 
 def _called(frames: tuple[FrameFacts, ...]) -> str | None:
@@ -163,7 +164,3 @@ def _called(frames: tuple[FrameFacts, ...]) -> str | None:
 
 def _advised(crash: CrashFacts) -> tuple[str, ...]:
     return tuple(f"as the message says: {advice}" for advice in advice_in(crash.message))
-
-
-def _shown(said: str) -> str:
-    return said if len(said) <= MOST_SAID else f"{said[:MOST_SAID].rsplit(' ', 1)[0]} ..."

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import re
 
-from diagnostics.facts.crash.setup import PositionsDiffer, StateOfOtherBatch, UnbatchableExample, UnusableSetting
-from diagnostics.facts.crash.usage import (
-    BatchOfOneCrash,
-    CheckpointKeysDiffer,
-    DtypesDiffer,
-    EmptyDatasetCrash,
-    GraphMisused,
-)
+from diagnostics.facts.crash.setup import PositionsDiffer, StateOfOtherBatch
+from diagnostics.facts.crash.usage import CheckpointKeysDiffer, DtypesDiffer
 
 from .frames import Crash, Recogniser
 from .messages.table import Family, Found, sizes
@@ -42,11 +36,9 @@ def _dtypes_differ(crash: Crash, found: Found) -> DtypesDiffer | None:
     got, wanted = _dtype(found.get("got")), _dtype(found.get("wanted"))
     if found.kind in ("classes", "indices"):
         wanted = "int64"
-    if found.kind == "no float64":
-        return DtypesDiffer(found.kind, "float64", "float32")
     if found.kind == "result":
         return DtypesDiffer("target" if _within_loss(crash) else "result", got, wanted, None, _tensors(crash))
-    named = _tensors(crash) if found.kind not in ("integers", "objects") else {}
+    named = _tensors(crash) if found.kind != "integers" else {}
     library = "tensorflow" if found.message.framework in ("TensorFlow", "Keras") else "torch"
     return DtypesDiffer(found.kind, got, wanted, found.get("operation"), named, library)
 
@@ -83,47 +75,18 @@ def _tensors(crash: Crash) -> dict[str, str]:
     return {}
 
 
-@Family("graphs").reader
-def _graph_misused(crash: Crash, found: Found) -> GraphMisused | None:
-    operation = (found.get("of") or "").rpartition("::")[2] or None
-    return GraphMisused(found.kind, operation, found.sizes("shape"))
-
-
 _LISTED_KEYS = r"{} key\(s\) in state_dict:((?:\s*\"[^\"]+\",?)+)"
 
 
 @Family("checkpoints").reader
 def _checkpoint_keys_differ(crash: Crash, found: Found) -> CheckpointKeysDiffer | None:
     message = crash.facts.message
-    if found.kind == "optimizer":
-        return CheckpointKeysDiffer(of_optimizer=True)
-    if found.kind == "first unexpected":
-        return CheckpointKeysDiffer(unexpected=(found["unexpected"],), first_only=True)
-    if found.kind == "first missing":
-        return CheckpointKeysDiffer(missing=tuple(re.findall(r"['\"]([\w.]+)\\?['\"]", found["missing"])))
     model = re.search(r"Error\(s\) in loading state_dict for (\w+)", message)
     lists = [re.search(_LISTED_KEYS.format(kind), message) for kind in ("Missing", "Unexpected")]
     missing, unexpected = (tuple(re.findall(r'"([^"]+)"', keys[1])) if keys else () for keys in lists)
     if not missing and not unexpected:
         return None
     return CheckpointKeysDiffer("" if model is None else model[1], missing, unexpected)
-
-
-@Family("batch-of-one").reader
-def _batch_of_one(crash: Crash, found: Found) -> BatchOfOneCrash | None:
-    return BatchOfOneCrash(found.sizes("shape"))
-
-
-@Family("empty-dataset").reader
-def _empty_dataset(crash: Crash, found: Found) -> EmptyDatasetCrash | None:
-    index = found.get("index")
-    return EmptyDatasetCrash(None if index is None else int(index))
-
-
-@Family("collation").reader
-def _unbatchable(crash: Crash, found: Found) -> UnbatchableExample | None:
-    rows = (int(found["expected"]), int(found["got"])) if found.kind == "rows" else None
-    return UnbatchableExample(found.kind, found["what"], rows)
 
 
 @Family("hidden-state").reader
@@ -142,27 +105,9 @@ def _positions(crash: Crash, found: Found) -> PositionsDiffer | None:
     return PositionsDiffer(int(found["one"]), int(found["other"]))
 
 
-@Family("settings").reader
-def _unusable(crash: Crash, found: Found) -> UnusableSetting | None:
-    what = found.get("what")
-    if found.kind == "address":
-        port = re.search(
-            r"(?:\[::\]|\b\d{1,3}(?:\.\d{1,3}){3}|localhost|port:?) ?:?`?(\d{2,5})\b", crash.facts.message
-        )
-        what = None if port is None else port[1]
-    if found.kind == "config":
-        what = (what or "").strip(" -") or None
-    return UnusableSetting(found.kind, what, tuple(re.findall(r"[\w/.:@-]+", found.get("offered") or "")))
-
-
 RECOGNISERS: tuple[Recogniser, ...] = (
     _dtypes_differ,
-    _graph_misused,
     _checkpoint_keys_differ,
-    _batch_of_one,
-    _empty_dataset,
-    _unbatchable,
     _state,
     _positions,
-    _unusable,
 )

@@ -22,7 +22,6 @@ from diagnostics.facts.crash.setup import ReleaseChange, VersionsDiffer
 from .frames import Crash, Recogniser
 
 HISTORY = Path(__file__).with_name("release_history.toml")
-_SCHEDULER = of_packages("scheduler")
 _NO_SUCH_ATTRIBUTE = of_packages("no_such_attribute")
 _CANNOT_IMPORT = of_packages("cannot_import")
 _ARGUMENT = of_packages("argument")
@@ -37,8 +36,6 @@ def _versions_differ(crash: Crash) -> VersionsDiffer | None:
     message, caller = facts.message, calling_package(facts)
     if (change := _argument_change(crash)) is not None:
         return VersionsDiffer(change.call, change.name, "argument", caller, change)
-    if found := _SCHEDULER.search(message):
-        return VersionsDiffer("torch.optim.lr_scheduler", found["name"], "interface", "pytorch_lightning")
     if found := _NO_SUCH_ATTRIBUTE.search(message):
         return _lacking(found["owner"], found["name"], "attribute", caller)
     if found := _CANNOT_IMPORT.search(message):
@@ -81,46 +78,16 @@ def calling_package(facts: CrashFacts) -> str | None:
     return None if found is None else found["package"] or found["at"]
 
 
-_OF_TRL = re.compile(r"(?:^|[\\/])trl[\\/]trainer[\\/]|[\\/]unsloth_compiled_cache[\\/]")
-
-
-def _rows_for_a_batch(crash: Crash) -> KnownFailure | None:
-    """Recognise that TRL's own line reads as a batch what another release hands it as a list of rows."""
-    last = crash.facts.frames[-1] if crash.facts.frames else None
-    if last is None or last.yours or _OF_TRL.search(last.file) is None:
-        return None
-    if not crash.facts.message.startswith("list indices must be integers or slices, not str"):
-        return None
-    return KnownFailure(
-        "installation-mismatch",
-        f"{last.function} of TRL (or of what Unsloth makes of it) reads the batch as a dict, and got a list of "
-        "rows: what prepares the batch and what computes the loss are of releases of TRL, transformers and "
-        "Unsloth that do not go together. The data are not at fault.",
-        (
-            "python -m pip install -U trl transformers, and unsloth unsloth_zoo where they are used; then restart",
-            "rm -r unsloth_compiled_cache, which keeps the trainers of the release before",
-        ),
-        crash.facts.message,
-    )
-
-
 _REFUSED = re.compile(
     r"(?<![\w.])(?:(?P<owner>\w{1,60})\.)?(?P<call>\w{1,60})\(\)"
     r" got an unexpected keyword argument '(?P<name>\w{1,60})'"
 )
 _CALLED = re.compile(r"\b(\w{1,60})\(")
-_MENTIONS = {
-    "pytorch-lightning": re.compile(r"\b(?:pytorch[_-])?lightning\b|\bpl\.", re.IGNORECASE),
-    "transformers": re.compile(r"\btransformers\b"),
-    "trl": re.compile(r"\btrl\b"),
-    "scikit-learn": re.compile(r"\bsklearn\b|scikit-learn"),
-    "tensorflow": re.compile(r"keras|tensorflow", re.IGNORECASE),
-}
-"""Words in or beside the frames that show whose class it is: users call their own classes Trainer, too."""
-_OF_ONE_LIBRARY = re.compile(
-    r"(?:Seq2Seq)?TrainingArguments|(?:SFT|DPO|PPO|GRPO)(?:Trainer|Config)|TensorFlowTrainer\.fit|OneHotEncoder"
-    r"|mean_squared_error"
-)
+
+
+def _mentions(change: ReleaseChange, text: str) -> bool:
+    """Whether a text has words that show whose class it is: users call their own classes Trainer, too."""
+    return compiled(tables(HISTORY)["mentions"][change.package]).search(text) is not None
 
 
 def _argument_change(crash: Crash) -> ReleaseChange | None:
@@ -138,7 +105,7 @@ def _argument_change(crash: Crash) -> ReleaseChange | None:
         if not change.is_attribute
         and found["name"] == change.name
         and _is_call(change, found["owner"], found["call"], own, inner)
-        and (_is_of_one_library(change) or _MENTIONS[change.package].search(around))
+        and (_is_of_one_library(change) or _mentions(change, around))
     ]
     return changes[0] if len(changes) == 1 else None
 
@@ -155,7 +122,7 @@ def _attribute_change(owner: str, name: str) -> ReleaseChange | None:
 def _is_of_one_library(change: ReleaseChange) -> bool:
     if change.call == "Trainer" and change.package == "pytorch-lightning":
         return change.kind == "removed"  # gpus, progress_bar_refresh_rate and others are Lightning's words
-    return _OF_ONE_LIBRARY.fullmatch(change.call) is not None
+    return compiled(tables(HISTORY)["of_one_library"]).fullmatch(change.call) is not None
 
 
 def _is_call(change: ReleaseChange, owner: str | None, call: str, own: str, inner: str) -> bool:
@@ -171,7 +138,7 @@ def _is_call(change: ReleaseChange, owner: str | None, call: str, own: str, inne
         return False
     if owner:
         return owner == owner_known
-    return method != "" or owner_known in _CALLED.findall(own) or bool(_MENTIONS[change.package].search(inner))
+    return method != "" or owner_known in _CALLED.findall(own) or _mentions(change, inner)
 
 
 @functools.cache
@@ -246,4 +213,4 @@ def _fixes(package: str | None, library: str, name: str, file: str) -> tuple[str
     )
 
 
-RECOGNISERS: tuple[Recogniser, ...] = (_versions_differ, _rows_for_a_batch, _unimported_name)
+RECOGNISERS: tuple[Recogniser, ...] = (_versions_differ, _unimported_name)

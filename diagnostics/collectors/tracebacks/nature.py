@@ -13,7 +13,7 @@ from diagnostics.collectors.crash.live.expression import told
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
 from .parse import NO_EXCEPTION, NO_MESSAGE
-from .python_errors import proved
+from .python_errors import held, proved
 from .topic import looked_for, package_of, topic_of
 from .unknown_errors import entries, of_packages, search
 
@@ -27,10 +27,6 @@ _NAMED_FILE = re.compile(
     r"(?:^|[\s'\"`])(?:[A-Za-z]:|\.{0,2}|~|\w[\w.-]*)[\\/][^\s'\"`]{2,300}['\"`]? "
     r"(?:does not exist|doesn't exist|not exists?\b)"
 )  # a path, and that there is nothing, whoever says so
-_LACKING = re.compile(r"No module named '?(?P<module>[\w.]+)'?")
-_CIRCULAR = re.compile(
-    r"cannot import name '\w+' from (?:partially initialized module )?'(?P<module>[\w.]+)' \(most likely"
-)
 _SYSTEM = ("", "OSError", "IOError", "EnvironmentError", "WindowsError")
 _SHARED = ("TypeError", "ValueError", "IndexError", "NotImplementedError", "AssertionError")
 """What compiled libraries raise in the caller's line, too: it counts only in Python's own words."""
@@ -57,11 +53,6 @@ _CHECKS = (
     "RuntimeError",
     "Exception",
     "OSError",
-)
-_HANDED_ON = (
-    "A worker or replica raised an error of its own, and PyTorch handed it on: the text does not show that one. "
-    "It stands above, or num_workers=0 and a single GPU show its line. (An exception whose __init__ takes several "
-    "arguments cannot be handed on, and fails with 'missing required positional argument' in its place.)"
 )
 _RAISES = re.compile(r"^(?:raise|assert)\b")
 MOST_READ = 2_000  # characters of a message: shapes stand near its beginning
@@ -120,19 +111,12 @@ def _shown_by(crash: CrashFacts) -> str:
     )
 
 
-_NUMBERED = {
-    "13": "PermissionError",
-    "17": "FileExistsError",
-    "20": "NotADirectoryError",
-    "21": "IsADirectoryError",
-}
-
-
 def _by_number(crash: CrashFacts) -> CrashFacts:
     """Call an error of the operating system by its number, where only that tells which one it is."""
     found = re.match(r"\[Errno (?P<number>\d{1,3})\]", crash.message)
-    name = _NUMBERED.get(found["number"]) if found is not None else None
-    return crash if name is None or crash.exception not in _SYSTEM else replace(crash, exception=name)
+    if found is None or crash.exception not in _SYSTEM:
+        return crash
+    return replace(crash, exception=type(OSError(int(found["number"]), "")).__name__)
 
 
 def _by_name(crash: CrashFacts) -> str | None:
@@ -149,9 +133,9 @@ def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
     """Say in a sentence what kind of failure it is, where that is no matter of training; None if it may be one."""
     name, message = crash.exception, crash.message
     pythons_own = of_packages("pythons_own")
-    outside = (row["said"] for row in entries("outside") if search(row, f"{name}: {message}"))
-    if (said := next(outside, None)) is not None:
-        return str(said)
+    for row in entries("outside"):
+        if (groups := held(row, crash, f"{name}: {message}")) is not None:
+            return str(row["said"].format_map(groups))
     if (
         name in entries("files")
         or (name in _CHECKS and _NAMED_FILE.search(message))
@@ -160,24 +144,7 @@ def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
     ):
         what = entries("files").get(name, "a file or folder is not where the code looks for it")
         return f"It is a failure of the file system, not of the training: {what}{_at(crash)}."
-    if found := _CIRCULAR.search(message):
-        top = found["module"].split(".")[0]
-        return f"Modules import each other in a circle; often a file of yours is called {top}.py, as a package is."
-    if found := _LACKING.search(message):
-        part = "in another release" if "." in found["module"] else "it is a module of yours in another folder"
-        return (
-            f"The module {found['module']} cannot be imported: it is not installed for the Python that ran, or "
-            f"{part}."
-        )
     last = crash.frames[-1] if crash.frames else None
-    if (
-        last is not None
-        and last.function == "reraise"
-        and last.file.replace("\\", "/").endswith("torch/_utils.py")
-    ):
-        return _HANDED_ON
-    if name == "SyntaxError" and last is not None and not last.yours:
-        return f"Python cannot read {last.file}: that package needs a newer Python than the one that ran."
     own = last is not None and last.yours
     in_pythons_words = last is not None and message != "" and pythons_own.search(message) is not None
     if name in entries("python") and (

@@ -14,7 +14,7 @@ from typing import Any
 from diagnostics.collectors.crash.named_modules import module_of
 from diagnostics.facts.crash import CrashFacts
 
-from .unknown_errors import entries, search
+from .unknown_errors import compiled, entries, search
 
 MOST_READ = 400  # characters of a line or message: names stand at their beginning
 MOST_SHOWN = 160  # characters of a condition
@@ -22,11 +22,10 @@ MOST_SHOWN = 160  # characters of a condition
 
 def proved(crash: CrashFacts) -> str | None:
     """Say in a sentence or two what the message and the line prove; None if that is no more than the name says."""
-    line = (crash.frames[-1].code or "" if crash.frames else "")[:MOST_READ]
-    message = crash.first_line[:MOST_READ]
+    line, message = _line_of(crash), crash.first_line[:MOST_READ]
     for row in entries("sentences"):
-        if crash.exception in row["exceptions"] and (held := _held(row, crash, message, line)) is not None:
-            return str(row["said"].format_map(held))
+        if crash.exception in row["exceptions"] and (groups := held(row, crash, message)) is not None:
+            return str(row["said"].format_map(groups))
     for exceptions, pattern, tell in _TOLD:
         if crash.exception in exceptions and (found := pattern.search(message)) and (said := tell(found, line)):
             return said
@@ -37,42 +36,31 @@ def proved(crash: CrashFacts) -> str | None:
     return None
 
 
-def _held(row: dict[str, Any], crash: CrashFacts, message: str, line: str) -> dict[str, str] | None:
+def _line_of(crash: CrashFacts) -> str:
+    return (crash.frames[-1].code or "" if crash.frames else "")[:MOST_READ]
+
+
+def held(row: dict[str, Any], crash: CrashFacts, message: str) -> dict[str, str] | None:
     """Return what the groups of a row hold, of all that it asks for; None if something of it is not there."""
     last = crash.frames[-1] if crash.frames else None
-    file = "" if last is None or last.yours else last.file
-    held: dict[str, str] = {}
+    line, file = _line_of(crash), "" if last is None or last.yours else last.file
+    groups: dict[str, str] = {}
     for key, text in (("pattern", message), ("line", line), ("file", file)):
-        found = search(row, text, key) if key in row else None
+        pattern = row.get(key, "").replace("@name@", groups.get("name", ""))
+        found = compiled(pattern).search(text) if key in row else None
         if found is not None:
-            held |= {name: value or "" for name, value in found.groupdict().items()}
+            groups |= _groups(found)
         elif key in row:
             return None
     if "table" in row:
         table = entries(row["table"])
-        if held["name"] not in table:
+        if groups["name"] not in table:
             return None
-        held["entry"] = table[held["name"]] if isinstance(table, dict) else held["name"]
+        groups["entry"] = table[groups["name"]] if isinstance(table, dict) else groups["name"]
     if "held" in row:
-        held["held"] = expression_before(line, row["held"]) or row["unnamed"]
-    return held | {"pip": held.get("package", "").replace("_", "-")}
-
-
-def _none(found: re.Match[str], line: str) -> str:
-    """Say what is None where an attribute of it is asked for."""
-    name = found["name"]
-    held = expression_before(line, rf"\.{name}\b") or f"The object whose {name} is asked for"
-    if name in ("backward", "item") or (held.endswith("loss") and name != "append"):
-        return (
-            f"{held} is None: the model, or the function that computes the loss, returned none. A model of "
-            "transformers gives one only if the batch has labels; a function of your own needs a return."
-        )
-    if name in ("groups", "group", "start", "span", "end"):
-        return f"{held} is None: the pattern was found nowhere in that text; print the text."
-    return (
-        f"{held} is None: what made it returned nothing: a function without return, a branch that no name "
-        "matched, or an optional value that was not given."
-    )
+        ending = row["held"].replace("@name@", groups.get("name", ""))
+        groups["held"] = expression_before(line, ending) or row["unnamed"].format_map(groups)
+    return groups | {"pip": groups.get("package", "").replace("_", "-")}
 
 
 def _unpacked(found: re.Match[str], line: str) -> str:
@@ -195,7 +183,6 @@ def _count(found: re.Match[str], line: str) -> str:
 
 
 _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], str], str | None]], ...] = (
-    (("AttributeError",), re.compile(r"'NoneType' object has no attribute '(?P<name>\w+)'"), _none),
     (
         ("ValueError",),
         re.compile(

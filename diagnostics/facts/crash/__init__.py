@@ -175,7 +175,7 @@ class AsynchronousErrorCrash:
     Attributes:
         kind: ``assert``: a kernel's own check failed. ``memory access``: a kernel left its memory. ``launch``: a
             kernel died without saying more. ``library``: cuBLAS, cuDNN or another of the vendor's libraries could
-            not start. ``nccl``: the ranks' communication failed.
+            not start.
         said: the words that gave it away: ``device-side assert triggered``.
         surfaced: the user's own line at which the host learned of it.
         candidates: the user's own lines, in order of execution, that may have launched what failed. The last of
@@ -187,7 +187,7 @@ class AsynchronousErrorCrash:
         simulated: whether the device says of itself that it is a simulation.
     """
 
-    kind: Literal["assert", "memory access", "launch", "library", "nccl"]
+    kind: Literal["assert", "memory access", "launch", "library"]
     said: str
     surfaced: FrameFacts | None = None
     candidates: tuple[FrameFacts, ...] = ()

@@ -46,7 +46,7 @@ class OutOfMemoryCrash:
 
     Attributes:
         framework: ``PyTorch``, ``TensorFlow``, ``NumPy``; None if not known.
-        device: ``GPU 0``, ``GPU`` if it is not said which, ``CPU``, ``shared memory``.
+        device: ``GPU 0``, ``GPU`` if it is not said which, ``CPU``.
         tried: what was asked for.
         capacity: of the device, or what this process may use of it.
         free: what was left of `capacity`.

@@ -57,17 +57,4 @@ class CollectiveTimeoutCrash:
     waiting: tuple[WaitingRank, ...] = ()
 
 
-@frozen
-class UnusedParametersCrash:
-    """DistributedDataParallel waits for gradients that never come.
-
-    Attributes:
-        rank: that says so; None if unknown.
-        parameters: names, or numbers in the order of `parameters()`; empty if unknown.
-    """
-
-    rank: int | None = None
-    parameters: tuple[str, ...] = ()
-
-
-ProcessSymptom = LauncherTail | CollectiveTimeoutCrash | UnusedParametersCrash
+ProcessSymptom = LauncherTail | CollectiveTimeoutCrash

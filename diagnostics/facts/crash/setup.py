@@ -44,43 +44,9 @@ class VersionsDiffer:
 
     owner: str
     name: str
-    kind: Literal["attribute", "argument", "import", "interface"]
+    kind: Literal["attribute", "argument", "import"]
     caller: str | None = None
     change: ReleaseChange | None = None
-
-
-@frozen
-class UnusableSetting:
-    """A setting names what does not exist or is taken, or contradicts another.
-
-    Attributes:
-        kind: ``target modules``: adapters for layers that the model does not have. ``monitor``: a metric that
-            nothing logs. ``config``: DeepSpeed's file and the arguments disagree. ``strategies``: evaluation and
-            saving at different times. ``address``: a port that another process holds. ``steps``: more batches are
-            asked for than the data yields.
-        what: the setting's value, as the message has it; None if unknown.
-        offered: what there is in its place; empty if unknown.
-    """
-
-    kind: Literal["target modules", "monitor", "config", "strategies", "address", "steps"]
-    what: str | None = None
-    offered: tuple[str, ...] = ()
-
-
-@frozen
-class UnbatchableExample:
-    """An example, or a function over many, gave what no batch can be made of.
-
-    Attributes:
-        kind: ``type``: a value that the default collate function does not take. ``rows``: a batched function of
-            `Dataset.map` returned another number of rows than the columns that stay.
-        what: the value's class, or the column.
-        rows: expected and returned, for ``rows``.
-    """
-
-    kind: Literal["type", "rows"]
-    what: str
-    rows: tuple[int, int] | None = None
 
 
 @frozen
@@ -109,4 +75,4 @@ class PositionsDiffer:
     rows: int
 
 
-SetupSymptom = VersionsDiffer | UnusableSetting | UnbatchableExample | StateOfOtherBatch | PositionsDiffer
+SetupSymptom = VersionsDiffer | StateOfOtherBatch | PositionsDiffer

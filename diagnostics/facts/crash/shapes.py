@@ -122,19 +122,6 @@ class WeightsMisfit:
 
 
 @frozen
-class WindowMisfit:
-    """A convolution or a pooling was given an input that is smaller than its window.
-
-    Attributes:
-        size: height and width of the input, padding included, or its length; with channels first if pooled.
-        window: the kernel's size; None if not known.
-    """
-
-    size: tuple[int, ...]
-    window: tuple[int, ...] | None = None
-
-
-@frozen
 class RowsMisfit:
     """Arrays that belong together have different numbers of rows.
 
@@ -145,7 +132,5 @@ class RowsMisfit:
     rows: Mapping[str, int]
 
 
-ShapeSymptom = (
-    LayerMisfit | AxesMisfit | OperandsMisfit | ReshapeMisfit | WeightsMisfit | WindowMisfit | RowsMisfit
-)
+ShapeSymptom = LayerMisfit | AxesMisfit | OperandsMisfit | ReshapeMisfit | WeightsMisfit | RowsMisfit
 """What is recognised of shapes that do not fit."""

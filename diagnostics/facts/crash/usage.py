@@ -17,9 +17,8 @@ class DtypesDiffer:
         kind: ``operands``: two tensors of one operation. ``indices``: ids for an embedding. ``classes``: a target
             that must be class indices. ``target``: a target that must be floating point. ``no kernel``: the
             operation is not implemented for the dtype on this device. ``integers``: integers where the operation
-            needs floating point. ``objects``: a NumPy array of Python objects, which no tensor can hold.
-            ``no float64``: the device has no numbers of that size. ``result``: a result does not go into a tensor
-            of integers, in a loss or in place.
+            needs floating point. ``result``: a result does not go into a tensor of integers, in a loss or in
+            place.
         got: dtype of the tensor that does not fit, as in ``float64``; None if unknown.
         wanted: the dtype that the other tensor has, or the operation takes; None if unknown.
         operation: name of the kernel, where the message names one.
@@ -27,41 +26,12 @@ class DtypesDiffer:
         library: whose wording it is: ``torch`` or ``tensorflow``.
     """
 
-    kind: Literal[
-        "operands", "indices", "classes", "target", "result", "no kernel", "integers", "objects", "no float64"
-    ]
+    kind: Literal["operands", "indices", "classes", "target", "result", "no kernel", "integers"]
     got: str | None = None
     wanted: str | None = None
     operation: str | None = None
     tensors: Mapping[str, str] = field(default_factory=dict)
     library: str = "torch"
-
-
-@frozen
-class GraphMisused:
-    """Autograd refused a graph.
-
-    Attributes:
-        kind: ``second backward``: the graph was already freed. ``changed in place``: a tensor that backward needs
-            was overwritten. ``leaf changed``: a parameter was changed in place under autograd. ``not a scalar``:
-            backward of a tensor with several values. ``not detached``: a tensor with a graph was handed to NumPy.
-            ``not a leaf``: an optimizer was given a computed tensor.
-        operation: the operation whose output was overwritten, as autograd names it; None if unknown.
-        shape: of that output; None if unknown.
-    """
-
-    kind: Literal[
-        "second backward", "changed in place", "leaf changed", "not a scalar", "not detached", "not a leaf"
-    ]
-    operation: str | None = None
-    shape: tuple[int, ...] | None = None
-
-    @property
-    def is_weight(self) -> bool:
-        """Whether the overwritten tensor is a transposed weight, which only `optimizer.step()` changes."""
-        return self.operation is not None and self.operation.startswith(
-            ("AsStrided", "TBackward", "T ", "Permute")
-        )
 
 
 @frozen
@@ -72,37 +42,11 @@ class CheckpointKeysDiffer:
         model: class name; empty if unknown.
         missing: keys of the model that the checkpoint lacks, in its order.
         unexpected: keys of the checkpoint that the model lacks.
-        of_optimizer: whether it is the state of an optimizer, which has no keys to compare.
-        first_only: whether the message stops at the first unexpected key, so that the others are not known.
     """
 
     model: str = ""
     missing: tuple[str, ...] = ()
     unexpected: tuple[str, ...] = ()
-    of_optimizer: bool = False
-    first_only: bool = False
 
 
-@frozen
-class BatchOfOneCrash:
-    """A normalization layer in training mode got one value per channel.
-
-    Attributes:
-        shape: of its input; None if unknown.
-    """
-
-    shape: tuple[int, ...] | None = None
-
-
-@frozen
-class EmptyDatasetCrash:
-    """A dataset has no rows left.
-
-    Attributes:
-        index: the row that was asked for; None if the message names none.
-    """
-
-    index: int | None = None
-
-
-UsageSymptom = DtypesDiffer | GraphMisused | CheckpointKeysDiffer | BatchOfOneCrash | EmptyDatasetCrash
+UsageSymptom = DtypesDiffer | CheckpointKeysDiffer

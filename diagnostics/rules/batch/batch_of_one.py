@@ -6,8 +6,6 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import check
-from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.usage import BatchOfOneCrash
 from diagnostics.facts.layers import BatchNormSingleRow
 from diagnostics.text.join import listed
 
@@ -63,22 +61,4 @@ class BatchOfOne(MessageRule):
                 "use keras.layers.LayerNormalization(), which does not depend on the batch",
             ),
             evidence={"layers": list(blind.layers)},
-        )
-
-    @check
-    def from_crash(self, crash: CrashFacts, symptom: BatchOfOneCrash) -> Finding | None:
-        """Describe the input of the layer."""
-        shape = "" if symptom.shape is None else f" of shape {symptom.shape}"
-        return self.found(
-            f"A normalization layer in training mode got an input{shape} with one value per channel. A "
-            "variance cannot be computed from one value. The input is probably the last batch of an epoch, "
-            "or a single example passed without model.eval().",
-            fix=(
-                "use DataLoader(..., drop_last=True) for training",
-                "call model.eval() before a forward pass on single examples",
-                "use a batch size greater than 1",
-                "use nn.GroupNorm, which does not depend on the batch",
-            ),
-            evidence={"shape": None if symptom.shape is None else list(symptom.shape)},
-            where=crash.where,
         )

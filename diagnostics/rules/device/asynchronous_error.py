@@ -92,8 +92,6 @@ class AsynchronousError(MessageRule):
         """Explain why the reported line is wrong, which calls are candidates, and how to find the failed one."""
         if symptom.kind == "library":
             return self._library(crash, symptom)
-        if symptom.kind == "nccl":
-            return self._nccl(crash, symptom)
         if symptom.blocking:
             return self._blocking(crash, symptom)
         line = _at(symptom.surfaced)
@@ -138,19 +136,6 @@ class AsynchronousError(MessageRule):
                 "if the GPU has enough free memory, install the driver, CUDA and cuDNN that this TensorFlow was "
                 "built for; restart the machine after a driver update",
             )
-        return self._found(crash, symptom, message, fix)
-
-    def _nccl(self, crash: CrashFacts, symptom: AsynchronousErrorCrash) -> Finding:
-        message = (
-            f"A collective failed ({symptom.said}). Collectives run asynchronously on the device, so the "
-            "traceback points at the synchronisation point of this rank, and most ranks fail only because "
-            "another rank did. The cause is in the log of the rank that failed first: its own exception, a "
-            "failed kernel, or an unreachable machine."
-        )
-        fix = (
-            "find the earliest traceback among the logs of all ranks",
-            "set NCCL_DEBUG=INFO so that each rank logs what failed",
-        )
         return self._found(crash, symptom, message, fix)
 
     def _found(self, crash: CrashFacts, symptom: AsynchronousErrorCrash, message: str, fix: Fix) -> Finding:

@@ -109,15 +109,6 @@ def _lacking(symptom: VersionsDiffer) -> tuple[str, Fix]:
         return _changed(symptom.change, symptom.caller)
     owner, name, caller = symptom.owner, symptom.name, symptom.caller
     top = owner.split(".")[0]
-    if symptom.kind == "interface":
-        return (
-            f"Lightning does not accept {name} as a PyTorch scheduler: PyTorch 2.0 renamed the base class, "
-            "and this Lightning version does not support PyTorch 2.0 yet.",
-            (
-                "pip install -U lightning pytorch-lightning",
-                "pip install 'torch<2', if the code needs this Lightning version",
-            ),
-        )
     if top == "numpy" and name in NUMPY_1_24 and symptom.kind == "attribute":
         by = f" {caller} still uses it." if caller and caller != "numpy" else ""
         return (

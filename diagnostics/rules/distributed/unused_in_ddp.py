@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule, check
-from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.processes import UnusedParametersCrash
-from diagnostics.text.join import capitalized, listed
-
-MAX_NAMED = 6  # parameters in the message; the evidence holds them all
+from diagnostics.engine.message_rule import MessageRule
 
 
-class UnusedInDdp(Rule):
+class UnusedInDdp(MessageRule):
     """Some parameters of a DistributedDataParallel model get no gradient, so the next step fails.
 
     ## What it does
@@ -49,24 +43,3 @@ class UnusedInDdp(Rule):
     name = "unused-in-ddp"
     severity = "error"
     causes = ("diverged-replicas",)
-
-    @check
-    def from_crash(self, crash: CrashFacts, symptom: UnusedParametersCrash) -> Finding | None:
-        """Name the parameters."""
-        which = "Some parameters"
-        if symptom.parameters:
-            noun = "parameters" if len(symptom.parameters) > 1 else "parameter"
-            kind = capitalized(noun) if symptom.parameters[0].isdigit() else f"The {noun}"
-            which = f"{kind} {listed(symptom.parameters, most=MAX_NAMED)}"
-        return self.found(
-            f"{which} got no gradient at the last step, but DistributedDataParallel waits for the gradient of "
-            "every parameter.",
-            fix=(
-                "remove the layers that the loss does not use, or use every output in the loss",
-                "if different parameters are unused at each step: DistributedDataParallel(model, "
-                "find_unused_parameters=True)",
-                "set TORCH_DISTRIBUTED_DEBUG=DETAIL: the error then names the parameters",
-            ),
-            evidence={"rank": symptom.rank, "parameters": list(symptom.parameters)},
-            where=crash.where,
-        )

@@ -144,8 +144,6 @@ class OutOfMemory(MessageRule):
         """Report the request, the free memory, the memory of the model, and what to reduce."""
         if symptom.killed:
             return self._killed(crash, symptom)
-        if symptom.device == "shared memory":
-            return self._shared_memory(crash)
         need = symptom.need
         simulated = (
             "This GPU is simulated: the error message is PyTorch's, but there is no GPU."
@@ -207,18 +205,6 @@ class OutOfMemory(MessageRule):
                 "shard in half precision; with DeepSpeed ZeRO-3 or FSDP, load sharded",
             ),
             evidence=_evidence(symptom),
-            where=crash.where,
-        )
-
-    def _shared_memory(self, crash: CrashFacts) -> Finding:
-        return self.found(
-            "A data loader worker ran out of shared memory: workers pass their batches through /dev/shm, which is "
-            "full. In a container, /dev/shm defaults to 64 MiB.",
-            fix=(
-                "start the container with --shm-size=8g (or --ipc=host)",
-                "use fewer workers, or num_workers=0",
-            ),
-            evidence={"device": "shared memory"},
             where=crash.where,
         )
 

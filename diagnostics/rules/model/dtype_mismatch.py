@@ -127,13 +127,6 @@ def _seen(symptom: DtypesDiffer) -> str:
             return f"{symptom.operation} is not implemented for {got} on this device."
         case "integers":
             return f"An operation that needs floating-point values got {symptom.got or 'integers'}."
-        case "no float64":
-            return "A float64 tensor was created on MPS, Apple's GPU, which does not support float64."
-        case "objects":
-            return (
-                "A NumPy array of dtype object cannot be converted to a tensor. It contains Python objects: "
-                "strings, None, or rows of different lengths."
-            )
 
 
 def _kind_of(noun: str, dtype: str | None) -> str:
@@ -167,21 +160,10 @@ def _fix(symptom: DtypesDiffer) -> Fix:
                 "write x = x + y instead of x += y",
                 "in x.clamp_(0, n - 1), make n an integer: int(n) or n.long()",
             )
-        case "no float64":
-            return (
-                "values = values.float()  # before .to(device); NumPy computes in float64",
-                "use torch.float32 instead of .double(), torch.float64 and dtype=float",
-                "run the operations that need float64 on the CPU",
-            )
         case "no kernel" if symptom.got in ("float16", "bfloat16"):
             return _HALF_ON_CPU
         case "no kernel" | "integers":
             return "values = values.float() before the operation"
-        case "objects":
-            return (
-                "print array.dtype or table.dtypes, and convert or drop the columns of dtype object",
-                "array = numpy.asarray(rows, dtype=numpy.float32)  # its error names the first non-numeric value",
-            )
     if dtypes & {"float16", "bfloat16"}:
         return _HALF
     if "float64" in dtypes:

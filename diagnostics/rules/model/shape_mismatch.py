@@ -17,7 +17,6 @@ from diagnostics.facts.crash.shapes import (
     RowsMisfit,
     Shape,
     WeightsMisfit,
-    WindowMisfit,
 )
 from diagnostics.rules.shared import shape_fixes
 from diagnostics.text.join import count_of, listed
@@ -190,22 +189,6 @@ class ShapeMismatch(MessageRule):
                     for name, (saved, built) in symptom.weights.items()
                 },
             },
-            where=crash.where,
-        )
-
-    @check
-    def from_window(self, crash: CrashFacts, symptom: WindowMisfit) -> Finding | None:
-        """Report which window does not fit into the input."""
-        window = "its window" if symptom.window is None else f"a kernel of {symptom.window}"
-        return self.found(
-            f"A convolution or pooling layer got an input of size {symptom.size}, which is smaller than {window}. "
-            "Each strided layer before this one has made the input smaller.",
-            fix=(
-                "use larger inputs, or fewer strided layers",
-                "pad in the convolutions: padding=kernel_size // 2",
-                "use nn.AdaptiveAvgPool2d(1) instead of a final pooling layer with a fixed window",
-            ),
-            evidence={"input_size": list(symptom.size), "window": _list(symptom.window)},
             where=crash.where,
         )
 

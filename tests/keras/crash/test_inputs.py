@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import diagnostics
-from diagnostics.api.explain import facts_of_exception
+from diagnostics.collectors.crash.read import facts_of_exception
 from diagnostics.facts.crash.data import RaggedColumns, TextInInputs
 from tests.keras.fits import (
     EAGER,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import diagnostics
-from diagnostics.api.explain import facts_of_exception
+from diagnostics.collectors.crash.read import facts_of_exception
 from diagnostics.facts.crash.loss import LabelsInInputsCrash, NoPathToParameters, ShapesDiffer
 from diagnostics.facts.crash.shapes import OperandsMisfit
 from tests.keras.fits import (

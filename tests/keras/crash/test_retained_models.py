@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from diagnostics.api.explain import facts_of_exception
+from diagnostics.collectors.crash.read import facts_of_exception
 from diagnostics.facts.crash.memory import KeptModels
 
 ROWS = np.zeros((4, 8), "float32"), np.zeros((4, 1), "float32")

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from transformers import DistilBertConfig, DistilBertForSequenceClassification
 
 import diagnostics
-from diagnostics.api.explain import facts_of_exception
+from diagnostics.collectors.crash.read import facts_of_exception
 from diagnostics.facts.crash import AsynchronousErrorCrash
 from diagnostics.facts.crash.data import LabelBeyondOutputs, TokenBeyondEmbedding
 from tests.support.crashes import facts_of_text

@@ -36,7 +36,7 @@ class TestKilled:
             "RuntimeError: DataLoader worker (pid 4711) is killed by signal: Bus error. It is possible that "
             "dataloader's workers are out of shared memory. Please try to raise your shared memory limit."
         )
-        assert symptom_of_text(text) == OutOfMemoryCrash("PyTorch", "shared memory", worker=True)
+        assert symptom_of_text(text).kind == "shared memory"
 
     @pytest.mark.parametrize("text", ["nothing was Killed off here, only saved", "the process ended", "signal 15"])
     def test_is_not_seen_in_a_log_that_happens_to_say_so(self, text):

@@ -12,8 +12,8 @@ import textwrap
 import pytest
 
 import diagnostics
-from diagnostics.api.explain import facts_of_exception
 from diagnostics.collectors.crash.out_of_memory import GPU_ALLOCATOR_ON_CPU as BFC_ON_CPU
+from diagnostics.collectors.crash.read import facts_of_exception
 from diagnostics.collectors.system import nvml
 from diagnostics.facts.crash.memory import OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, Holder

@@ -14,7 +14,7 @@ from transformers import (
 )
 
 import diagnostics
-from diagnostics.api.explain import facts_of_exception
+from diagnostics.collectors.crash.read import facts_of_exception
 from diagnostics.facts.crash import DevicesDiffer
 from diagnostics.facts.crash.data import LabelBeyondOutputs, TokenBeyondEmbedding
 from diagnostics.facts.crash.loss import (

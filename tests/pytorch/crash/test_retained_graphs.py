@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.api.explain import facts_of_exception
+from diagnostics.collectors.crash.read import facts_of_exception
 from diagnostics.facts.crash.memory import KeptGraphs
 
 REFUSED = "DefaultCPUAllocator: can't allocate memory: you tried to allocate 1024 bytes."

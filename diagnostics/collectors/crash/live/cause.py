@@ -11,6 +11,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType, UnionType
 from typing import Any
 
@@ -270,21 +271,62 @@ def _operands(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
     return Proof(f"{told}.{_given_by(failed, parts[0][0])}", (_look(failed, parts[0][0]),))
 
 
-def _fractions(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
-    """Name the one float where a whole number is needed."""
-    if not _NEEDS_WHOLE.search(error.message):
+@dataclass(frozen=True)
+class _Need:
+    """What a call asks of each of its values.
+
+    Attributes:
+        words: of a message that says so.
+        lacks: whether a value does not have it.
+        asked: the sentence about the call, after the value; ``{call}`` stands for it.
+        fixes: where ``{source}`` is the value, and ``{look}`` where it is set.
+    """
+
+    words: re.Pattern[str]
+    lacks: Callable[[Any], bool]
+    asked: str
+    fixes: tuple[str, ...]
+
+
+def _unfit(need: _Need, error: Error, failed: Expression, node: ast.AST) -> Proof | None:
+    """Name the one value that does not have what the message says that the call needs."""
+    if not need.words.search(error.message):
         return None
-    floats = [(source, value) for source, value in failed.known() if type(value) is float]
-    if len(floats) != 1:
+    unfit = [(source, value) for source, value in failed.known() if need.lacks(value)]
+    if len(unfit) != 1:
         return None
-    source, value = floats[0]
+    source, value = unfit[0]
+    asked = need.asked.format(call=failed.source)
     return Proof(
-        f"{source} is {value!r}, a float, and {failed.source} needs a whole number.{_given_by(failed, source)}",
-        (f"int({source}), or // in place of / where it is computed",),
+        f"{source} is {described(value)}, {asked}.{_given_by(failed, source)}",
+        tuple(fix.format(source=source, look=_look(failed, source)) for fix in need.fixes),
     )
 
 
-_NEEDS_WHOLE = re.compile(r"'float' object cannot be interpreted as an integer|slice indices must be integers")
+def _is_empty(value: Any) -> bool:
+    if is_array(value):
+        return 0 in tuple(value.shape)
+    return is_a(value, list, tuple, dict, set) and length_of(value) == 0
+
+
+_WHOLE = _Need(
+    re.compile(r"'float' object cannot be interpreted as an integer|slice indices must be integers"),
+    lambda value: type(value) is float,
+    "a float, and {call} needs a whole number",
+    ("int({source}), or // in place of / where it is computed",),
+)
+_SOME = _Need(
+    re.compile(r"\bempty\b|zero-size|at least one|need at least|no (?:data|elements)\b"),
+    _is_empty,
+    "and {call} needs something in it",
+    ("{look}: nothing was loaded, or a filter kept nothing", "skip the call if {source} is empty"),
+)
+_FINITE = _Need(
+    re.compile(r"\bnan\b|infinit|\binf\b|invalid (?:numeric|values?)|not finite|non-?finite", re.IGNORECASE),
+    lambda value: "NaN or infinite" in described(value),
+    "and {call} takes finite numbers only",
+    ("{look}: the first line after which it is not finite is the cause",),
+)
 
 
 def _number_texts(known: Iterable[tuple[str, Any]]) -> list[tuple[str, str]]:
@@ -366,49 +408,6 @@ def _unpacked(error: Error, failed: Expression, node: ast.Tuple | ast.List) -> P
     )
 
 
-_NEEDS_SOME = re.compile(r"\bempty\b|zero-size|at least one|need at least|no (?:data|elements)\b")
-
-
-def _empty(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
-    """Name the argument that is empty, where a call says that it needs something in it."""
-    if not _NEEDS_SOME.search(error.message):
-        return None
-    empty = [
-        (source, value)
-        for source, value in failed.known()
-        if (is_array(value) and 0 in tuple(value.shape))
-        or (is_a(value, list, tuple, dict, set) and length_of(value) == 0)
-    ]
-    if len(empty) != 1:
-        return None
-    source, value = empty[0]
-    return Proof(
-        f"{source} is {described(value)}, and {failed.source} needs something in it.{_given_by(failed, source)}",
-        (
-            f"{_look(failed, source)}: nothing was loaded, or a filter kept nothing",
-            f"skip the call if {source} is empty",
-        ),
-    )
-
-
-_NEEDS_FINITE = re.compile(
-    r"\bnan\b|infinit|\binf\b|invalid (?:numeric|values?)|not finite|non-?finite", re.IGNORECASE
-)
-
-
-def _not_finite(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
-    if not _NEEDS_FINITE.search(error.message):
-        return None
-    bad = [(source, told) for source, value in failed.known() if "NaN or infinite" in (told := described(value))]
-    if len(bad) != 1:
-        return None
-    source, told = bad[0]
-    return Proof(
-        f"{source} is {told}, and {failed.source} takes finite numbers only.{_given_by(failed, source)}",
-        (f"{_look(failed, source)}: the first line after which it is not finite is the cause",),
-    )
-
-
 _DEVICES = re.compile(r"\bdevices?\b")
 _ON_SAME_DEVICE = (
     "bool", "float", "long", "half", "unsqueeze", "squeeze", "view", "reshape", "expand", "transpose",
@@ -475,7 +474,7 @@ _IN_OWN_FRAME: tuple[_Reader, ...] = (
     ((ZeroDivisionError,), ast.BinOp | ast.AugAssign, _divided),
     ((ValueError, TypeError), ast.Tuple | ast.List, _unpacked),
     ((TypeError, AttributeError, ValueError), ast.AST, _nothing),
-    ((TypeError,), ast.AST, _fractions),
+    ((TypeError,), ast.AST, partial(_unfit, _WHOLE)),
 )
 """What Python or compiled code refuses in the user's line; a library may take None and fail otherwise."""
 _IN_ANY_FRAME: tuple[_Reader, ...] = (
@@ -485,6 +484,6 @@ _IN_ANY_FRAME: tuple[_Reader, ...] = (
     ((TypeError, ValueError, RuntimeError), ast.AST, _several_values),
     ((TypeError,), ast.Call, _called),
     ((TypeError,), ast.BinOp | ast.Compare | ast.Subscript | ast.AugAssign, _operands),
-    ((ValueError, RuntimeError, TypeError, IndexError), ast.AST, _empty),
-    ((ValueError, RuntimeError), ast.AST, _not_finite),
+    ((ValueError, RuntimeError, TypeError, IndexError), ast.AST, partial(_unfit, _SOME)),
+    ((ValueError, RuntimeError), ast.AST, partial(_unfit, _FINITE)),
 )

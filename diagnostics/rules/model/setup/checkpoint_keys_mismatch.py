@@ -82,9 +82,7 @@ class CheckpointKeysMismatch(MessageRule):
     @check
     def from_crash(self, crash: CrashFacts, symptom: CheckpointKeysDiffer) -> Finding | None:
         """Find the prefix that makes the keys match, or name the keys that differ."""
-        if symptom.of_optimizer:
-            seen, fix = _of_optimizer()
-        elif symptom.missing and not symptom.unexpected and _SHORTENED.search(crash.message):
+        if symptom.missing and not symptom.unexpected and _SHORTENED.search(crash.message):
             seen, fix = _of_half(symptom)
         else:
             seen, fix = _of_model(symptom, in_part=True)
@@ -184,44 +182,6 @@ def renumbered(symptom: CheckpointKeysDiffer) -> bool:
     return bool(missing) and missing == unexpected
 
 
-def _of_optimizer() -> tuple[str, Fix]:
-    return (
-        "The saved optimizer state does not match this optimizer's parameter groups: parameters have been added, "
-        "removed, frozen or regrouped since it was saved.",
-        (
-            "create the optimizer with the same parameters in the same groups as when it was saved",
-            "start with a new optimizer state, if the model has changed",
-        ),
-    )
-
-
-def _of_first(key: str) -> tuple[str, Fix]:
-    """Report what one key reveals: PyTorch before 0.4 stops at the first that the model lacks."""
-    seen = (
-        f"The checkpoint has the key {key}, but the model has no key of that name. This PyTorch version names "
-        "only the first such key."
-    )
-    for prefix, wrapper in WRAPPERS.items():
-        if key.startswith(prefix) and prefix in ("module.", "_orig_mod."):
-            return (
-                f"{seen} {wrapper} adds {prefix!r} in front of every key.",
-                (
-                    f"state = {{key.replace({prefix!r}, '', 1): value for key, value in state.items()}}",
-                    "build the model with the arguments used to train the checkpoint, if keys still differ",
-                ),
-            )
-    return (
-        f"{seen} A model wrapped in DataParallel has 'module.' in front of every key. If that is not the cause, "
-        "the two architectures differ.",
-        (
-            "call model.load_state_dict(state) before model = DataParallel(model)",
-            "model.module.load_state_dict(state), if the model is already wrapped",
-            "print(list(state)[:3], list(model.state_dict())[:3]) to see how the names differ",
-            "build the model with the arguments used to train the checkpoint",
-        ),
-    )
-
-
 def _of_half(symptom: CheckpointKeysDiffer) -> tuple[str, Fix]:
     """Report what a shortened message leaves open: the checkpoint's own names are not known."""
     model = symptom.model or "The model"
@@ -267,8 +227,6 @@ def _of_container(symptom: CheckpointKeysDiffer) -> tuple[str, Fix]:
 
 
 def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False, strict: bool = True) -> tuple[str, Fix]:
-    if symptom.first_only:
-        return _of_first(symptom.unexpected[0])
     prefix, model = prefix_of(symptom, in_part), symptom.model or "the model"
     if prefix is not None and not prefix.startswith("-"):
         by = f" (added by {WRAPPERS[prefix]})" if prefix in WRAPPERS else ""

@@ -62,9 +62,6 @@ class TestFromCrash:
         said = "CUBLAS_STATUS_NOT_INITIALIZED"
         assert RULE.from_crash(TEXT, AsynchronousErrorCrash("library", said, SURFACED)).severity == "error"
 
-    def test_points_at_the_other_ranks_where_their_communication_fails(self):
-        assert RULE.from_crash(TEXT, AsynchronousErrorCrash("nccl", "NCCL error", SURFACED)).severity == "error"
-
     def test_says_that_a_simulation_is_one(self):
         assert (
             RULE.from_crash(

@@ -99,9 +99,6 @@ class TestFromCrash:
         )
         assert RULE.from_crash(TEXT, OutOfMemoryCrash(None, "CPU", killed=True, worker=True)).severity == "error"
 
-    def test_knows_the_shared_memory_of_workers(self):
-        assert RULE.from_crash(TEXT, OutOfMemoryCrash("PyTorch", "shared memory", worker=True)).severity == "error"
-
 
 class TestEvaluation:
     SYMPTOM = OutOfMemoryCrash("PyTorch", "GPU 0", 4 * GIB, 10 * GIB, GIB, 6 * GIB, 6 * GIB)

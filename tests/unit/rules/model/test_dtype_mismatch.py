@@ -36,6 +36,6 @@ class TestFromCrash:
             == "error"
         )
 
-    @pytest.mark.parametrize(("kind", "got"), [("indices", "float32"), ("integers", "int64"), ("objects", None)])
+    @pytest.mark.parametrize(("kind", "got"), [("indices", "float32"), ("integers", "int64")])
     def test_names_the_dtype_that_is_wanted(self, kind, got):
         assert RULE.from_crash(CRASH, DtypesDiffer(kind, got)).severity == "error"
