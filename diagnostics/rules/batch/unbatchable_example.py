@@ -83,7 +83,7 @@ def _of_type(what: str) -> tuple[str, Fix]:
         "strings, or tuples and dicts of them.",
         (
             "convert the object to a tensor in __getitem__",
-            "pass a collate_fn that puts such objects into a list: DataLoader(..., collate_fn=...)",
+            "pass a collate_fn that collects these objects in a list: DataLoader(..., collate_fn=...)",
             *(("use PyTorch Geometric's own DataLoader",) if what.startswith("torch_geometric.") else ()),
         ),
     )

@@ -302,7 +302,7 @@ def _needed(need: ModelMemory | None) -> str:
         parts.append(f"{in_bytes(need.optimizer_state)} for {need.optimizer}'s two moments")
     elif need.optimizer_state:
         parts.append(f"{in_bytes(need.optimizer_state)} for {need.optimizer}'s state")
-    return f"Training {need.model} needs {in_bytes(need.total)} before any batch: {join.listed(parts)}."
+    return f"Training {need.model} needs {in_bytes(need.total)} whatever the batch size: {join.listed(parts)}."
 
 
 def _added(symptom: OutOfMemoryCrash) -> str:
@@ -317,7 +317,7 @@ def _added(symptom: OutOfMemoryCrash) -> str:
         return (
             f"The batch of {rows} had added {added} by then; activations grow in proportion to the number of rows."
         )
-    return f"The batch of {rows} adds activations in proportion to the number of rows."
+    return f"Activations need extra memory, in proportion to the number of rows: this batch has {rows}."
 
 
 def _way_of_training(crash: CrashFacts, symptom: OutOfMemoryCrash) -> str:

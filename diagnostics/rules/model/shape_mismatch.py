@@ -329,7 +329,7 @@ def _clash(symptom: OperandsMisfit) -> str:
     if symptom.operation == "concatenation":
         return (
             f"Tensors cannot be concatenated{along}: their sizes along every other axis must be equal, but "
-            f"one axis has sizes {one} and {other}.{of}"
+            f"along one axis, the sizes are {one} and {other}.{of}"
         )
     if symptom.operation == "optimizer step":
         return (

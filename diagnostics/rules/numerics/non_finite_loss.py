@@ -113,7 +113,7 @@ class NonFiniteLoss(MessageRule):
         if origin.reason and not unknown:
             told += f" In eager mode, the framework raises: {origin.reason}."
         if unknown:
-            told = "It is not known whether the model's output was finite."
+            told = "It is unknown whether the model's output was finite."
             fix = (
                 "watch(..., every=1)  # finds the module where the NaN first appears",
                 "run this step with torch.autograd.detect_anomaly or tf.debugging.enable_check_numerics",
@@ -186,7 +186,7 @@ def _origin(
             "find the first layer whose output is not finite: look for an unguarded division, log, sqrt or exp, "
             "and for overflow in half precision",
         )
-    known = "It is not known whether the model's output was finite."
+    known = "It is unknown whether the model's output was finite."
     if outputs is not None:
         known = "The model's output is finite, so the cause is the loss or the labels."
     if rows:
