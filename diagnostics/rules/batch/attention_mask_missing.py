@@ -146,8 +146,9 @@ class AttentionMaskMissing(Rule):
         verb = edge if padded > 1 else f"{edge}s"
         return self.found(
             f"{capitalized(among(padded, batch.size, 'example'))} in this batch {verb} with padding (up to "
-            f"{longest} pad tokens, id {pad}), but there is no attention_mask. The model attends to the padding, so the "
-            "prediction for an example depends on the lengths of the other examples in its batch.",
+            f"{longest} pad tokens, id {pad}), but there is no attention_mask. The model attends to the "
+            "padding, so the prediction for an example depends on the lengths of the other examples in its "
+            "batch.",
             fix="keep the mask that the tokenizer returns: model(**tokenizer(texts, padding=True, ...))",
             evidence={
                 "examples_padded": padded,

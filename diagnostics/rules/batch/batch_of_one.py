@@ -70,7 +70,7 @@ class BatchOfOne(MessageRule):
         """Describe the input of the layer."""
         shape = "" if symptom.shape is None else f" of shape {symptom.shape}"
         return self.found(
-            f"A normalization layer in training mode got an input{shape} with one value per channel. A "
+            f"A normalisation layer in training mode got an input{shape} with one value per channel. A "
             "variance cannot be computed from one value. The input is probably the last batch of an epoch, "
             "or a single example passed without model.eval().",
             fix=(

@@ -65,7 +65,7 @@ def _of_type(what: str) -> tuple[str, Fix]:
             (
                 "return a value on every path through __getitem__; remove unusable rows when you build the "
                 "dataset",
-                "write a collate_fn that drops such examples: default_collate([x for x in batch if x is not "
+                "write a collate_fn that drops these examples: default_collate([x for x in batch if x is not "
                 "None])",
                 "leave out optional values instead of returning None",
             ),

@@ -77,7 +77,7 @@ class NonFiniteInputs(MessageRule):
             batch,
             rows,
             loss,
-            f", and the loss is {'NaN' if np.isnan(loss.value) else loss.value}. One optimizer step makes every "
+            f", and the loss is {'NaN' if np.isnan(loss.value) else 'infinite'}. One optimizer step makes every "
             "weight NaN.",
         )
 
@@ -125,7 +125,8 @@ class NonFiniteInputs(MessageRule):
         named = listed(culprits, most=MAX_ROWS_NAMED)
         return self.found(
             f"{capitalized(among(len(culprits), batch.size, 'example'))} in this batch "
-            f"{'has' if one else 'have'} NaN or infinity in {places} ({'row' if one else 'rows'} {named}, counted from 0){harm}",
+            f"{'has' if one else 'have'} NaN or infinity in {places} ({'row' if one else 'rows'} {named}, counted "
+            f"from 0){harm}",
             fix=FIX,
             evidence={
                 "rows": rows,

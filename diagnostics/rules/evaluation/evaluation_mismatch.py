@@ -275,8 +275,9 @@ class EvaluationMismatch(Rule):
         if unseen.count < unseen.tokens:
             counted = f"{unseen.count:,} of {unseen.tokens:,}"
         return self.found(
-            f"{unseen.share:.0%} of the {ids} in the evaluation rows ({counted} compared: {listed(unseen.ids, most=SHOWN)}) never occur in the training rows. With a random split "
-            f"of the same rows, {by_chance} of the evaluation ids would be new. {why}",
+            f"{unseen.share:.0%} of the {ids} in the evaluation rows ({counted} compared: "
+            f"{listed(unseen.ids, most=SHOWN)}) never occur in the training rows. With a random split of the "
+            f"same rows, {by_chance} of the evaluation ids would be new. {why}",
             fix=SHUFFLE,
             severity=None if sides.are_cut else "note",
             evidence={

@@ -94,7 +94,7 @@ class OutOfMemory(MessageRule):
     Recognises four signs: PyTorch's message about a GPU, a failed allocation on the host, a message from
     TensorFlow's allocator, and a process killed by the operating system. Reports the size of the request and the
     free memory. If it has the exception itself, not only its text, it also adds up the memory that the model
-    needs before any batch: weights, one gradient for each trainable weight, and the optimizer's state.
+    needs whatever the batch size: weights, one gradient for each trainable weight, and the optimizer's state.
     `diagnostics.largest_batch` searches for the largest batch that fits, with each trial in its own process.
 
     ## Why it is bad

@@ -301,7 +301,7 @@ class ShapeMismatch(MessageRule):
 def _name(layer: str | None, path: str | None) -> str:
     if path is not None:
         return f"{path} ({layer})" if layer else path
-    return f"The {layer}" if layer else "The layer"
+    return f"This {layer}" if layer else "The layer"
 
 
 def _clash(symptom: OperandsMisfit) -> str:

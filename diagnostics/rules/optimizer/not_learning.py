@@ -302,7 +302,7 @@ class NotLearning(Rule):
         far = worst.kind == "mean_squared_error" and worst.error >= FAR * worst.constant_error
         low, high = worst.answers
         reason = (
-            f"The targets are {worst.target_mean:,.6g} ± {worst.target_spread:,.3g}, and the predictions range "
+            f"The targets are {worst.target_mean:,.6g} ± {worst.target_spread:,.6g}, and the predictions range "
             f"from {low:,.6g} to {high:,.6g}: they have not even reached the mean of the targets."
             if far
             else _evidence(worst.fit, falling=False)

@@ -51,9 +51,9 @@ def outcome(experiments: Experiments) -> str:
     also = [f"{other.phrase} ({other.reached:.4g})" for other in others]
     return (
         f"{capitalized(best.phrase)}, training for {count_of(experiments.steps, 'step')} reaches a loss of "
-        f"{best.reached:.4g} instead of {unchanged:.4g}; a constant prediction has a loss of {experiments.constant:.4g}. These "
-        f"losses were measured on {experiments.rows} held-out rows, for copies of the model retrained from "
-        "its initial weights with one change at a time."
+        f"{best.reached:.4g} instead of {unchanged:.4g}; a constant prediction has a loss of "
+        f"{experiments.constant:.4g}. These losses were measured on {experiments.rows} held-out rows, for "
+        "copies of the model retrained from its initial weights with one change at a time."
     ) + (f" Other changes that help: {listed(also, most=OTHERS)}." if also else "")
 
 

@@ -205,7 +205,8 @@ class KerasWatcher(FitWatcher):
             self.uncovered["weights"] = self.uncovered["updates"] = why
         elif self._deferred:
             self.uncovered["weights"] = (
-                "weights are not kept on an accelerator; KerasCallback(every=1) keeps them, but waits for each step"
+                "the weights are not kept on an accelerator; KerasCallback(every=1) keeps them, but waits for "
+                "each step"
             )
         if self._at_once > 1:
             self.uncovered["updates"] = f"Keras takes {self._at_once} steps at once (steps_per_execution)"

@@ -196,8 +196,9 @@ class TargetsOutOfReach(Rule):
         if too_short > 1:
             has = "have fewer frames than their targets need"
         return self.found(
-            f"{counted} {has}: the smallest number of frames is {shortest}, and the longest target has {longest} labels. "
-            "No alignment exists, so the loss is infinite; with zero_infinity=True, the loss and its gradient are 0.",
+            f"{counted} {has}: the smallest number of frames is {shortest}, and the longest target has "
+            f"{longest} labels. No alignment exists, so the loss is infinite; with zero_infinity=True, the "
+            "loss and its gradient are 0.",
             fix="keep more frames per label: downsample less (smaller strides) before the loss",
             evidence=evidence,
         )
