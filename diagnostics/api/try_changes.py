@@ -10,7 +10,7 @@ from typing import Any
 
 from diagnostics.errors import InvalidInput, what
 from diagnostics.facts.experiments import ExperimentRun, Experiments
-from diagnostics.text.join import capitalized
+from diagnostics.text.join import capitalized, count_of
 from diagnostics.text.visible import escaped, visible
 
 SECONDS = 60.0
@@ -102,8 +102,8 @@ class ChangesReport:
             )
         best = found.cures[0]
         return (
-            f"{capitalized(best.phrase)}, the same {found.steps} steps reach a loss of {best.reached:.4g} instead "
-            f"of {found.without:.4g}: {best.fix}"
+            f"{capitalized(best.phrase)}, training for {count_of(found.steps, 'step')} reaches a loss of "
+            f"{best.reached:.4g} instead of {found.without:.4g}: {best.fix}"
         )
 
     def rows(self) -> list[tuple[str, str, str]]:

@@ -47,6 +47,15 @@ def count_of(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def among(part: int, whole: int, noun: str, plural: str | None = None) -> str:
+    """Write how many of several: ``3 of the 8 rows``, ``all 8 rows``, ``both rows``, ``the only row``."""
+    if part < whole:
+        return f"{part:,} of the {count_of(whole, noun, plural)}"
+    if whole == 2:
+        return f"both {plural or noun + 's'}"
+    return f"the only {noun}" if whole == 1 else f"all {count_of(whole, noun, plural)}"
+
+
 def duration(seconds: float) -> str:
     """Write a duration: ``2 min 5 s``, ``12.3 s``."""
     minutes, rest = divmod(round(seconds), 60)

@@ -54,8 +54,8 @@ def _unsent(what: str | None, crash: CrashFacts) -> tuple[str, tuple[str, ...]]:
                 "in a dataset, open files, connections and locks in __getitem__ or worker_init_fn, not in "
                 "__init__, and define functions at the top of a module",
                 "DataLoader(..., num_workers=0)",
-                "if a model is copied or saved, save only its weights, and do not store loggers, modules or locks "
-                "in it",
+                "if the code copies or saves a whole model, use its weights instead (state_dict), and do not keep "
+                "loggers, imported Python modules or locks as attributes of the model",
             ),
         )
     named = "An object in the dataset" if what is None else what

@@ -11,6 +11,7 @@ from diagnostics.facts.array import Array
 from diagnostics.facts.dependence import DependenceFacts, PaddingFacts, RemovedPadding
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.rules.shared.padding import changed_predictions
+from diagnostics.text.join import among, capitalized
 
 # A single pad id at the edge may be a real token: GPT-2's end of text is often used as the pad token as well.
 MIN_RUN = 2
@@ -144,9 +145,10 @@ class AttentionMaskMissing(Rule):
         padded, longest = int((runs >= MIN_RUN).sum()), int(runs.max())
         verb = edge if padded > 1 else f"{edge}s"
         return self.found(
-            f"{padded} of the {batch.size} examples in this batch {verb} with padding (up to {longest} pad "
-            f"tokens, id {pad}), but there is no attention_mask. The model attends to the padding, so the "
-            "prediction for an example depends on the lengths of the other examples in its batch.",
+            f"{capitalized(among(padded, batch.size, 'example'))} in this batch {verb} with padding (up to "
+            f"{longest} pad tokens, id {pad}), but there is no attention_mask. The model attends to the "
+            "padding, so the prediction for an example depends on the lengths of the other examples in its "
+            "batch.",
             fix="keep the mask that the tokenizer returns: model(**tokenizer(texts, padding=True, ...))",
             evidence={
                 "examples_padded": padded,

@@ -86,9 +86,9 @@ class PaddingInLoss(Rule):
         what = f"label {carried[0]}" if len(carried) == 1 else f"labels {carried[0]} to {carried[-1]}"
         return self.found(
             f"{number:,} of the {total:,} labels that count in this batch's loss ({share:.0%}) "
-            f"{'is' if one else 'are'} at padding positions ({what}), where the attention mask is 0. The model "
-            "learns these labels within a few steps, so the loss makes the model look better than it is, and "
-            f"the real tokens count for less.{harmless}",
+            f"{'is at a padding position' if one else 'are at padding positions'} ({what}), where the attention "
+            "mask is 0. The model learns these labels within a few steps, so the loss makes the model look "
+            f"better than it is, and the real tokens count for less.{harmless}",
             fix=_fixes(batch),
             evidence={
                 "labels_at_padding": number,

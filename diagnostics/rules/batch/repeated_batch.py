@@ -95,9 +95,9 @@ class RepeatedBatch(Rule):
         if distinct != 1:
             return None
         if (token := _only_token(batch, model)) is not None:
-            return self._of_one_token(token, f"all {rows:,} training rows that were read have the same inputs")
+            return self._of_one_token(token, f"all {rows:,} training rows checked have the same inputs")
         return self.found(
-            f"All {rows:,} training rows that were read have the same inputs. Every step trains on the same "
+            f"All {rows:,} training rows checked have the same inputs. Every step trains on the same "
             "example, and the model learns nothing about the rest of the dataset. Usually __getitem__ ignores its "
             "index, or a generator always yields the same row.",
             fix="return self.rows[index]  # in __getitem__: use its index",
@@ -115,15 +115,13 @@ class RepeatedBatch(Rule):
         if not 1 < distinct <= batch.size or not (distinct < MAX_DISTINCT * rows or distinct == batch.size):
             return None
         if (token := _only_token(batch, model)) is not None:
-            return self._of_one_token(
-                token, f"only {distinct} of the {rows:,} training rows that were read are distinct"
-            )
+            return self._of_one_token(token, f"only {distinct} of the {rows:,} training rows checked are distinct")
         if not _rarely_repeat(batch):
             return None
         if model is not None and model.library == "keras" and dataset.spread_out and distinct != batch.size:
             return None  # all rows are in arrays and never generated: windows of a periodic series repeat
         return self.found(
-            f"The {rows:,} training rows that were read have only {distinct} distinct inputs, and a batch has "
+            f"The {rows:,} training rows checked have only {distinct} distinct inputs, and a batch has "
             f"{batch.size} examples: every batch contains the same few rows. Usually a generator yields the same "
             "batch over and over, or __getitem__ uses only part of its index.",
             fix="print the inputs of the first two batches, and make the generator or __getitem__ advance to the "

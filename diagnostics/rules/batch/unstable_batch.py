@@ -11,7 +11,7 @@ from diagnostics.facts.course import Verdicts
 from diagnostics.facts.data import RereadFacts
 from diagnostics.facts.inputs import DrawnInputs, InputSample
 from diagnostics.facts.pipeline import ModelFacts
-from diagnostics.text.join import capitalized, count_of, listed
+from diagnostics.text.join import among, capitalized, count_of, listed
 
 LABELS = ("labels", "label", "label_ids")  # for the loss, even if the model does not take them
 ROUNDING = 1e-5  # relative: a mean computed in another order differs by less in float32
@@ -205,19 +205,23 @@ def _difference(name: str, one: Array, other: Array | None) -> str:
         return f"{called} was present the first time and missing the second time"
     if one.shape != other.shape:
         return f"{called} had shape {one.shape} the first time and {other.shape} the second time"
-    if not one.ndim:
-        return f"{called} was {one:.6g} the first time and {other:.6g} the second time"
+    if one.size == 1:
+        first, second = (_short(array.reshape(-1)[0], 6) for array in (one, other))
+        return f"{called} was {first} the first time and {second} the second time"
     unequal = ~np.isclose(one, other, rtol=ROUNDING, atol=0, equal_nan=True)
     rows = np.flatnonzero(unequal.reshape(len(one), -1).any(1))
-    seen = f"{called} differs in {len(rows):,} of {count_of(len(one), 'row')}"
+    single = len(one) == 1
+    seen = f"{called} differs" + ("" if single else f" in {among(len(rows), len(one), 'row')}")
     if one.ndim == 1 or one.dtype.kind == "f":
         place = tuple(int(axis[0]) for axis in np.nonzero(unequal))
-        return f"{seen}; a value in row {rows[0]} was {_short(one[place])}, then {_short(other[place])}"
-    return f"{seen} (in row {rows[0]}, in {int(unequal[rows[0]].sum()):,} of {one[0].size:,} values)"
+        where = "" if single else f" in row {rows[0]}"
+        return f"{seen}; a value{where} was {_short(one[place])}, then {_short(other[place])}"
+    values = f"in {among(int(unequal[rows[0]].sum()), one[0].size, 'value')}"
+    return f"{seen} {values}" if single else f"{seen} (in row {rows[0]}, {values})"
 
 
-def _short(value: np.generic) -> str:
-    return f"{value:.4g}" if isinstance(value, np.floating) else str(value)
+def _short(value: np.generic, digits: int = 4) -> str:
+    return f"{value:.{digits}g}" if isinstance(value, np.floating) else str(value)
 
 
 def _token_counts(reread: RereadFacts) -> str:

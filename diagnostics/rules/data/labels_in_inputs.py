@@ -183,7 +183,7 @@ class LabelsInInputs(Rule):
         if not dependence.trained or copy.share < COPIED:
             return None
         shown = "the input" if copy.input.isdigit() else f"the input {copy.input!r}"
-        source = "" if copy.source is None else " To do this, the model does not use its other input."
+        source = "" if copy.source is None else " It does so without using its other input."
         return self.found(
             f"The targets are the tokens of {shown} at the same position, and the trained model copies them: "
             f"given random tokens, it returns {copy.share:.0%} of them.{source} "

@@ -8,7 +8,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.data import DatasetFacts, HeldOutBefore, SameData, ShuffledSplit, SplitFacts
 from diagnostics.facts.written import WrittenPatterns
-from diagnostics.text.join import capitalized, listed
+from diagnostics.text.join import among, capitalized, listed
 
 SHARE = 0.01  # our choice: with this many, a reported score can be off by a percentage point
 MIN_SHARED = 5  # our choice: fewer equal rows may be chance
@@ -158,7 +158,8 @@ class LeakedEvaluationRows(Rule):
     def _windows(self, splits: SplitFacts) -> Finding:
         share = splits.overlapping / splits.evaluation_rows
         return self.found(
-            f"{splits.overlapping:,} of the {splits.evaluation_rows:,} evaluation rows compared ({share:.0%}) "
+            f"{capitalized(among(splits.overlapping, splits.evaluation_rows, 'evaluation row'))} compared "
+            f"({share:.0%}) "
             "are windows of a series that overlap windows in the training set: they contain the same "
             "values, shifted by a few steps. The model is trained on these values and on the values that "
             "follow them, so the evaluation score is higher than it would be on new data.",

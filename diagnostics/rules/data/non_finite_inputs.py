@@ -9,7 +9,7 @@ from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.array import Array
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import BatchFacts, GradientFacts, LossFacts
-from diagnostics.text.join import listed
+from diagnostics.text.join import among, capitalized, listed
 from diagnostics.text.nonfinite import examples
 
 MAX_ROWS_NAMED = 8  # in the message; the evidence holds every row
@@ -77,7 +77,7 @@ class NonFiniteInputs(MessageRule):
             batch,
             rows,
             loss,
-            f", and the loss is {'NaN' if np.isnan(loss.value) else loss.value}. One optimizer step makes every "
+            f", and the loss is {'NaN' if np.isnan(loss.value) else 'infinite'}. One optimizer step makes every "
             "weight NaN.",
         )
 
@@ -124,8 +124,9 @@ class NonFiniteInputs(MessageRule):
         one = len(culprits) == 1
         named = listed(culprits, most=MAX_ROWS_NAMED)
         return self.found(
-            f"{len(culprits)} of the {batch.size} examples in this batch {'has' if one else 'have'} NaN "
-            f"or infinity in {places} ({'row' if one else 'rows'} {named}, counted from 0){harm}",
+            f"{capitalized(among(len(culprits), batch.size, 'example'))} in this batch "
+            f"{'has' if one else 'have'} NaN or infinity in {places} ({'row' if one else 'rows'} {named}, counted "
+            f"from 0){harm}",
             fix=FIX,
             evidence={
                 "rows": rows,

@@ -126,7 +126,7 @@ class SingleClassLabels(MessageRule):
             return None
         complete = dataset.size is not None and dataset.rows_read >= dataset.size
         return self.found(
-            f"Every label in the {dataset.rows_read} rows that were read is {counted[0]}, but the model has "
+            f"Every label in the {dataset.rows_read} rows checked is {counted[0]}, but the model has "
             f"{outputs.num_classes} classes for each position. With only one class, the model can learn only a "
             "constant prediction.",
             fix=(
@@ -219,7 +219,7 @@ class SingleClassLabels(MessageRule):
             return None
         seen = "All" if not others.size else "All but one of the"
         return self.found(
-            f"{seen} {targets.size} targets that were read are the integer 0. Casting to integers "
+            f"{seen} {targets.size} targets checked are the integer 0. Casting to integers "
             "drops the fractional part, so values between 0 and 1, such as those from a scaler, all become 0. The "
             "model learns to predict 0, and its loss falls to almost 0.",
             fix=(

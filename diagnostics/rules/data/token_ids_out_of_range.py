@@ -11,7 +11,7 @@ from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.data import TokenBeyondEmbedding
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.facts.where import Where
-from diagnostics.text.join import not_known
+from diagnostics.text.join import among, capitalized, not_known
 
 MAX_FIRST_POSITION = 2  # most models count positions from 0; RoBERTa starts one past its pad token's id, 1
 
@@ -105,9 +105,8 @@ class TokenIdsOutOfRange(MessageRule):
         if symptom.ids is not None and symptom.rows is not None:
             if _are_positions(symptom.ids):
                 return self._too_long(symptom.ids, symptom.rows, crash.where)
-            finding = self._compare(
-                symptom.ids, symptom.rows, "ids", f"if these are token ids, {WHY}", crash.where
-            )
+            what = "this is a token id" if symptom.ids.size == 1 else "these are token ids"
+            finding = self._compare(symptom.ids, symptom.rows, "ids", f"if {what}, {WHY}", crash.where)
             if finding is not None:
                 return finding
         if symptom.offending is not None and symptom.rows is not None:
@@ -138,7 +137,11 @@ class TokenIdsOutOfRange(MessageRule):
         if not outside.size:
             return None
         low, high = int(ids.min()), int(ids.max())
-        counted = f"{outside.size} of the {ids.size} {called} in this batch"
+        kind = called.removesuffix("s")
+        span = f"The {called} range from {low} to {high}"
+        if low == high:
+            span = f"The only {kind} in this batch is {low}" if ids.size == 1 else f"All {called} are {low}"
+        counted = f"{capitalized(among(int(outside.size), int(ids.size), kind))} in this batch"
         evidence = {
             "lowest_id": low,
             "highest_id": high,
@@ -148,16 +151,17 @@ class TokenIdsOutOfRange(MessageRule):
         }
         table = f"the embedding has {rows} rows, for ids 0 to {rows - 1}"
         verb = "is" if outside.size == 1 else "are"
+        wrong = "It is out of range" if ids.size == 1 else f"{counted} {verb} out of range"
         if low < 0:
             return self.found(
-                f"The {called} range from {low} to {high}, but {table}. {counted} {verb} out of range. A negative "
+                f"{span}, but {table}. {wrong}. A negative "
                 "value such as -100 belongs in the labels, where the loss ignores it.",
                 fix=NOT_NEGATIVE,
                 evidence=evidence,
                 where=where,
             )
         return self.found(
-            f"The {called} range from {low} to {high}, but {table}. {counted} {verb} out of range: {why}.",
+            f"{span}, but {table}. {wrong}: {why}.",
             fix=FIX,
             evidence=evidence,
             where=where,

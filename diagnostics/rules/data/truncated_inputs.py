@@ -72,7 +72,7 @@ class TruncatedInputs(Rule):
         if np.unique(lengths[lengths < longest], return_counts=True)[1].max() >= NEXT * at_limit:
             return None
         seen = (
-            f"{at_limit} of the {lengths.size} rows that were read have exactly {longest} tokens, and no row has "
+            f"{at_limit} of the {lengths.size} rows checked have exactly {longest} tokens, and no row has "
             "more, so they were probably truncated."
         )
         return self._truncated(seen, lengths, longest, at_limit)
@@ -90,7 +90,7 @@ class TruncatedInputs(Rule):
                 "these are packed blocks or truncated examples"
             )
         return self._truncated(
-            f"All {lengths.size} rows that were read have exactly {longest} tokens, but {longer} of their texts "
+            f"All {lengths.size} rows checked have exactly {longest} tokens, but {longer} of their texts "
             f"have more words than that (up to {words.max()}), so they were truncated.",
             lengths,
             longest,

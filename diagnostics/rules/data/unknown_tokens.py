@@ -10,6 +10,7 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import Vocabulary
 from diagnostics.facts.pipeline import BatchFacts
+from diagnostics.text.join import among
 
 MAX_UNKNOWN = 0.5  # share of the tokens: the 100 most frequent English words alone cover about half of a text
 MIN_TOKENS = 32  # that a share is computed from: about two sentences
@@ -108,9 +109,10 @@ class UnknownTokens(Rule):
         words = [vocabulary.words.get(id, str(id)) for id in ids[row][real[row]].tolist()]
         quoted = " ".join(words[:QUOTED]) + (" …" if len(words) > QUOTED else "")
         return self.found(
-            f"{share:.0%} of the tokens in this batch are unknown: {int(unknown.sum()):,} of {tokens:,} have "
-            f"id {vocabulary.unknown}, which stands for every word outside the vocabulary ({vocabulary.name}). "
-            f"Row {row} is read as: {quoted}. The model cannot tell such texts apart.",
+            f"{share:.0%} of the tokens in this batch are unknown: {among(int(unknown.sum()), tokens, 'token')} "
+            f"have id {vocabulary.unknown}, which stands for every word outside the vocabulary "
+            f"({vocabulary.name}). "
+            f"Row {row} is read as: {quoted}. The model cannot tell texts like this apart.",
             fix=FIX,
             evidence={
                 "unknown_share": round(share, 4),

@@ -289,7 +289,7 @@ class UnscaledInputs(Rule):
         why = (
             (
                 "With inputs this small, the first layer returns little more than its bias, and the predictions "
-                "hardly differ"
+                "barely differ"
             )
             if size < SMALL
             else "With inputs this large, each step makes the outputs jump"
@@ -374,7 +374,7 @@ def _learned_nothing(trial: TrialFacts, baseline: float) -> bool:
 def _course(trial: TrialFacts) -> str:
     first, last = trial.losses[0], trial.losses[-1]
     if not math.isfinite(last):
-        return f"it diverged, and its loss went from {first:.4g} to {last}"
+        return f"it diverged, and its loss went from {first:.4g} to {'NaN' if math.isnan(last) else 'infinity'}"
     lowest = min(value for value in trial.losses if math.isfinite(value))
     return f"its loss went from {first:.4g} to {last:.4g} and never fell below {lowest:.4g}"
 

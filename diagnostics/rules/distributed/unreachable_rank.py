@@ -16,8 +16,8 @@ MAX_TOLD = 2  # problems in the message: further ones usually follow from the fi
 MAX_NAMED = 6  # ranks or pairs in a sentence; the evidence holds them all
 SAME_EVERYWHERE = "on every host, set MASTER_ADDR and MASTER_PORT to the address and port of rank 0"
 ALL_PORTS = (
-    "open all TCP ports between the hosts in the firewall or security group: besides MASTER_PORT, the libraries "
-    "use arbitrary free ports"
+    "open all TCP ports between the hosts in the firewall or security group: besides MASTER_PORT, NCCL and "
+    "Gloo use random free ports"
 )
 SHARED_INTERFACE = (
     "set NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME to an interface that all hosts have, such as eth0 (`ip -br "

@@ -55,7 +55,8 @@ SPLIT: Final = (
 ONE_LIST: Final = "number the classes in both datasets from the same list, such as train.classes or class_to_idx"
 CONTRARY: Final = (
     "The predictions are worse than chance: either the classes are numbered differently in the evaluation, or "
-    "the rows were split in order and the classes of the evaluation rows are missing from the training rows."
+    "the rows were split without shuffling and the classes of the evaluation rows are missing from the training "
+    "rows."
 )
 
 EXCLUDES: Final = {
@@ -313,7 +314,7 @@ def _told(unseen: tuple[int, ...], answers: PredictionFacts) -> str:
     classes = listed([str(number) for number in unseen], "or", most=SHOWN)
     return (
         f"None of the {int(answers.labels.sum()):,} sampled training examples belongs to class "
-        f"{classes}, but most evaluation rows do: the rows were split in order, not at random."
+        f"{classes}, but most evaluation rows do: the rows were split without shuffling."
     )
 
 
@@ -370,7 +371,7 @@ def _reason(renumbered: list[int] | None, fit: SimpleFit | None, alike: bool | N
         answered = listed(moved, most=4)
         return f"The classes are numbered differently in the evaluation: the model predicts label {answered}."
     if fit is None:
-        return "It is not known whether the training data has a signal that generalises."
+        return "It is unknown whether the training data has a signal that generalises."
     kind = "linear" if fit.linear else "radial-basis"
     if not _is_learnable(fit):
         return (
@@ -380,8 +381,8 @@ def _reason(renumbered: list[int] | None, fit: SimpleFit | None, alike: bool | N
         )
     start = (
         f"The training data has a signal that generalises: a {kind} model fitted to {fit.fitted} training rows "
-        f"cuts the error on {fit.predicted} others to {fit.error / fit.constant_error:.0%} of a constant "
-        "prediction's error."
+        f"has {fit.error / fit.constant_error:.0%} of the error of a constant prediction on {fit.predicted} "
+        "other rows."
     )
     if last.is_below:
         return f"{start} Evaluation accuracy is below chance, as on a test set designed to mislead the model."

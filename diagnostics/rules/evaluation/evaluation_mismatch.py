@@ -32,7 +32,7 @@ from diagnostics.rules.shared.input_shift import (
     usual_range,
 )
 from diagnostics.rules.shared.unseen_tokens import UnseenTokens, unseen_tokens
-from diagnostics.text.join import listed
+from diagnostics.text.join import among, capitalized, listed
 
 TRAINING_ROWS, EVALUATION_ROWS = 32, 16  # least numbers of rows; fewer may differ by chance
 FACTOR = 5.0  # in scale; noise, another camera or another year do not make that much difference
@@ -275,15 +275,18 @@ class EvaluationMismatch(Rule):
         by_chance = f"at most {unseen.by_chance:.1%}" if unseen.by_chance >= 0.0005 else "almost none"
         why = (
             f"The evaluation rows are simply the last {sides.held_out_size:,} of "
-            f"{sides.training_size + sides.held_out_size:,}, and the rows are in order, so the model is evaluated "
-            "on a kind of row that it was never trained on."
+            f"{sides.training_size + sides.held_out_size:,}, split off without shuffling, so they differ from the "
+            "training rows."
             if sides.are_cut
             else "If training and evaluation rows should be the same kind of data, they were not split at random."
         )
+        counted = f"all {unseen.count:,}"
+        if unseen.count < unseen.tokens:
+            counted = f"{unseen.count:,} of {unseen.tokens:,}"
         return self.found(
-            f"{unseen.share:.0%} of the {ids} in the evaluation rows ({unseen.count:,} of {unseen.tokens:,} "
-            f"compared: {listed(unseen.ids, most=SHOWN)}) never occur in the training rows. If the same rows were "
-            f"split at random, {by_chance} of them would be new. {why}",
+            f"{unseen.share:.0%} of the {ids} in the evaluation rows ({counted} compared: "
+            f"{listed(unseen.ids, most=SHOWN)}) never occur in the training rows. With a random split of the "
+            f"same rows, {by_chance} of the evaluation ids would be new. {why}",
             fix=SHUFFLE,
             severity=None if sides.are_cut else "note",
             evidence={
@@ -372,7 +375,8 @@ class EvaluationMismatch(Rule):
         longest = int(cut.targets.max())
         return self.found(
             f"generate() stops after {cut.limit} new tokens, the transformers default, because the script sets no "
-            f"length. {cut.cut:,} of the {cut.rows:,} generated texts checked end there without an end token. "
+            f"length. {capitalized(among(cut.cut, cut.rows, 'generated text'))} checked "
+            f"{'ends' if cut.rows == 1 else 'end'} there without an end token. "
             f"{longer} of the {len(cut.targets)} targets in the first batch are longer (up to {longest} tokens): "
             "even a perfect model could not generate them, and a metric compares truncated texts with full "
             "targets.",
@@ -397,8 +401,8 @@ class EvaluationMismatch(Rule):
         return self.found(
             f"{called} are preprocessed differently in evaluation and in training. Evaluation: "
             f"{_described(found.evaluation)}. Training: {_described(found.training)}. {found.how} The model is "
-            "evaluated on a kind of input that it was never trained on, so the evaluation says nothing about "
-            "the model.",
+            "evaluated on inputs unlike those that it was trained on, so the evaluation says nothing about the "
+            "model.",
             fix=ORDER if found.cause == "order" else None,
             evidence={
                 "input": found.name,

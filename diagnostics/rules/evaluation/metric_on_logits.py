@@ -114,7 +114,7 @@ class MetricOnLogits(MessageRule):
             error = f" ({metric.error.strip().splitlines()[0]})" if metric.error and metric.error.strip() else ""
             return self.found(
                 f"The metric fails on logits{error} but works on class labels. The evaluation loop passes it "
-                "logits, so training would stop at the first evaluation.",
+                "logits, so training would crash at the first evaluation.",
                 fix=ARGMAX,
                 evidence={"on_logits": None, "on_classes": dict(metric.on_classes), "error": metric.error},
             )

@@ -12,6 +12,7 @@ from diagnostics.facts.crash.loss import NoPathToParameters
 from diagnostics.facts.data import SampleWeights
 from diagnostics.facts.pipeline import GradientFacts
 from diagnostics.facts.training import GradientHistory, StepHistory
+from diagnostics.text.join import among
 
 RECONNECT = (
     "compute the loss from the model's own output, without .detach(), .item(), .numpy() or argmax in between, and "
@@ -124,13 +125,14 @@ class NoGradient(MessageRule):
         evidence = {"steps": order.steps, "cleared": order.cleared, "without_backward": order.without_backward}
         if order.cleared >= order.without_backward:
             return self.found(
-                f"`zero_grad()` was called between `backward()` and `step()` in {order.cleared:,} of "
-                f"{order.steps:,} steps: the optimizer found no gradients, so it could not change any weight.",
+                f"`zero_grad()` was called between `backward()` and `step()` in "
+                f"{among(order.cleared, order.steps, 'step')}: the optimizer found no gradients, so it could not "
+                "change any weight.",
                 fix=ORDER,
                 evidence=evidence,
             )
         return self.found(
-            f"In {order.without_backward:,} of {order.steps:,} steps, `backward()` had not been called since the "
+            f"In {among(order.without_backward, order.steps, 'step')}, `backward()` had not been called since the "
             "previous step: the optimizer found no gradients, so it could not change any weight.",
             fix=("call loss.backward() before each optimizer.step(), inside the loop over the batches", ORDER),
             evidence=evidence,
@@ -143,10 +145,10 @@ class NoGradient(MessageRule):
             raise NotApplicable(f"needs at least {WEIGHED} batches with sample weights")
         if weights.blank < NEARLY_ALL * weights.batches:
             return None
-        which = "all" if weights.blank == weights.batches else f"{weights.blank:,} of the"
+        weightless = among(weights.zero_rows, weights.rows, "example")
         return self.found(
-            f"In {which} {weights.batches:,} batches checked, every sample weight is 0 (overall, "
-            f"{weights.zero_rows:,} of {weights.rows:,} examples have weight 0). The losses of these examples "
+            f"In {among(weights.blank, weights.batches, 'batch', 'batches')} checked, every sample weight is 0 "
+            f"({weightless} have weight 0). The losses of these examples "
             "are multiplied by 0, so both the loss and the gradient are 0 whatever the model predicts.",
             fix=(
                 "print the weights before training: weights.min(), weights.mean(), (weights > 0).mean()",

@@ -80,8 +80,8 @@ class NonFiniteGradients(MessageRule):
                 "pass of the loss"
             )
             fix = (
-                "look in the loss, and between the model's output and the loss, for a square root, norm, log or "
-                "division whose derivative is infinite at 0"
+                "look for a square root, norm, log or division whose derivative is infinite at 0, in the loss or "
+                "between the model's output and the loss"
             )
         else:
             where = "the origin of the NaN or infinity is unknown"
@@ -105,7 +105,7 @@ class NonFiniteGradients(MessageRule):
 
     def _unlocated(self, origin: OriginFacts) -> Finding:
         return self.found(
-            f"{_seen(origin)} It is not known whether the loss was finite. {nonfinite.how_known(origin)}",
+            f"{_seen(origin)} It is unknown whether the loss was finite. {nonfinite.how_known(origin)}",
             fix=f"{LOCATE}, run with watch(model, optimizer, every=1) and watch.step(loss)",
             evidence=nonfinite.evidence(origin) | {"loss": None},
             step=origin.step,

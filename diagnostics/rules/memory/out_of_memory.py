@@ -94,7 +94,7 @@ class OutOfMemory(MessageRule):
     Recognises four signs: PyTorch's message about a GPU, a failed allocation on the host, a message from
     TensorFlow's allocator, and a process killed by the operating system. Reports the size of the request and the
     free memory. If it has the exception itself, not only its text, it also adds up the memory that the model
-    needs before any batch: weights, one gradient for each trainable weight, and the optimizer's state.
+    needs whatever the batch size: weights, one gradient for each trainable weight, and the optimizer's state.
     `diagnostics.largest_batch` searches for the largest batch that fits, with each trial in its own process.
 
     ## Why it is bad
@@ -288,7 +288,7 @@ def _needed(need: ModelMemory | None) -> str:
         parts.append(f"{in_bytes(need.optimizer_state)} for {need.optimizer}'s two moments")
     elif need.optimizer_state:
         parts.append(f"{in_bytes(need.optimizer_state)} for {need.optimizer}'s state")
-    return f"Training {need.model} needs {in_bytes(need.total)} before any batch: {join.listed(parts)}."
+    return f"Training {need.model} needs {in_bytes(need.total)} whatever the batch size: {join.listed(parts)}."
 
 
 def _added(symptom: OutOfMemoryCrash) -> str:
@@ -303,7 +303,7 @@ def _added(symptom: OutOfMemoryCrash) -> str:
         return (
             f"The batch of {rows} had added {added} by then; activations grow in proportion to the number of rows."
         )
-    return f"The batch of {rows} adds activations in proportion to the number of rows."
+    return f"Activations need extra memory, in proportion to the number of rows: this batch has {rows}."
 
 
 def _way_of_training(crash: CrashFacts, symptom: OutOfMemoryCrash) -> str:

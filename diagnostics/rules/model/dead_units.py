@@ -15,7 +15,7 @@ from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, Output
 from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory
 from diagnostics.rules.shared.learnable import is_learnable
 from diagnostics.rules.shared.loss_curve import has_fallen
-from diagnostics.text.join import capitalized, listed
+from diagnostics.text.join import among, capitalized, listed
 
 RELU_LIKE = ("relu", "relu6")  # exactly zero on one side; leaky relu, gelu and silu are not
 DEAD_SHARE = 0.9  # healthy initialisation: 0.78 at most in our measurements
@@ -140,7 +140,7 @@ class DeadUnits(Rule):
             "gradient, so these units cannot learn, and no gradient passes through them to earlier layers.",
             fix={
                 library: (
-                    f"initialise the layer that feeds '{first.layer}' with biases of 0 and {initialiser} weights",
+                    f"initialise the layer before '{first.layer}': biases to 0, weights with {initialiser}",
                     f"add a normalisation layer before '{first.layer}'",
                     "lower the learning rate, if the units died during training",
                 )
@@ -193,7 +193,7 @@ class DeadUnits(Rule):
             f"batches. {began}. A ReLU at zero passes no gradient, so these units cannot learn, and no "
             f"gradient passes through them to earlier layers.{UNLEARNABLE if unlearnable else ''}",
             fix=(
-                f"initialise the layer that feeds '{before}' with biases of 0 and kaiming_normal_ weights",
+                f"initialise the layer before '{before}': biases to 0, weights with kaiming_normal_",
                 f"add a normalisation layer before '{before}'",
             )
             if not since
@@ -280,8 +280,9 @@ def _listed(layers: list[ActivationFacts]) -> str:
     """Name the layers: ``62 of the 64 units of layer "1" and all 32 units of layers "3" and "5" are``."""
     named: dict[str, list[str]] = {}
     for layer in layers[:LAYERS_NAMED]:
-        share = f"all {layer.units}" if layer.dead == layer.units else f"{layer.dead} of the {layer.units}"
-        units = f"{share} units {'that feed' if layer.layer.startswith(INPUT_OF) else 'of'}"
+        units = (
+            f"{among(layer.dead, layer.units, 'unit')} {'that feed' if layer.layer.startswith(INPUT_OF) else 'of'}"
+        )
         named.setdefault(units, []).append(f'"{layer.layer.removeprefix(INPUT_OF)}"')
     parts = [f"{units} layer{'s' if len(ones) > 1 else ''} {listed(ones)}" for units, ones in named.items()]
     more = len(layers) - LAYERS_NAMED

@@ -91,8 +91,8 @@ class MissingActivation(Rule):
         if proved and targets is not None and targets.fit is not None:
             more = (
                 f" The data is not linear: a radial-basis model fitted to {targets.fit.fitted} training rows "
-                f"cuts the error on {targets.fit.predicted} others to "
-                f"{targets.fit.error / targets.fit.constant_error:.0%} of a constant prediction's error."
+                f"has {targets.fit.error / targets.fit.constant_error:.0%} of the error of a constant prediction "
+                f"on {targets.fit.predicted} other rows."
             )
         return self.found(
             f"The model is a linear function of its input, although it has {len(linear.layers)} layers. "

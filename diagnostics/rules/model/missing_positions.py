@@ -24,7 +24,7 @@ BETTER, ERRORS = 0.8, 3.0  # of the error without the order, at most; and standa
 FALLING = 0.9  # of the second third's losses; below it, the run is still learning from the tokens
 
 UNKNOWN: Final = (
-    "It is not known whether the targets depend on the order; a sum of the tokens, for example, would not."
+    "It is unknown whether the targets depend on the order; a sum of the tokens, for example, would not."
 )
 
 

@@ -115,9 +115,9 @@ class PaddingAttended(Rule):
         without = "with the padding at the other end" if moved else "without padding"
         return self.found(
             f"In {padding.rows} rows of {shown} (with up to {padding.longest} positions of padding), replacing "
-            f"the words changes the prediction by only {padding.with_padding:.2g}, compared with "
-            f"{padding.without:.2g} {without}. {changed_predictions(padding.removed)}The prediction depends on "
-            "the padding, and hardly on the words.",
+            f"the words changes the prediction by only {padding.with_padding:.2g}; {without}, it changes by "
+            f"{padding.without:.2g}. {changed_predictions(padding.removed)}The prediction depends on the padding "
+            "and barely on the words.",
             fix={
                 "torch": (
                     "take the output at the last word of each row: outputs[range(len(x)), lengths - 1]",

@@ -94,7 +94,7 @@ class SaturatedActivations(Rule):
         return self.found(
             f"{_listed(saturated)} saturated for nearly all of the {batch.size} examples in this batch. A "
             "saturated unit is on the flat part of its activation and passes almost no gradient, so earlier "
-            "layers hardly learn. The usual causes are unscaled inputs and initial weights that are too large.",
+            "layers barely learn. The usual causes are unscaled inputs and initial weights that are too large.",
             fix={
                 library: (
                     "scale the inputs to a mean of about 0 and a standard deviation of about 1",
@@ -155,7 +155,7 @@ class SaturatedActivations(Rule):
         return self.found(
             f"{_listed(latest)} saturated for nearly all examples, in each of the last {LASTING} sampled batches, "
             "and the loss has not fallen. A saturated unit is on the flat part of its activation and passes "
-            "almost no gradient, so earlier layers hardly learn. In the first sampled batch, "
+            "almost no gradient, so earlier layers barely learn. In the first sampled batch, "
             f"{int(first.saturated[0])} of the {int(first.units[0])} units of layer '{first.layer}' were "
             "already saturated.",
             fix=(

@@ -95,7 +95,8 @@ class ScrambledAxes(Rule):
         shape, made = graph.nodes[found].operands[0].shape or (), graph.nodes[found].shape or ()
         swaps = len(shape) == 3 and made == (shape[0], shape[2], shape[1])
         what = (
-            f"The view should swap the last two axes, but it only splits the same values into rows of {made[-1]}"
+            f"The view was probably meant to swap the last two axes, but it only splits the same values "
+            f"into rows of {made[-1]}"
             if swaps
             else f"Each row of {made[-1]} values should hold the {shape[1]} channels of one position, but it "
             "holds several positions of one channel"

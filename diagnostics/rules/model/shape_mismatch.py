@@ -284,7 +284,7 @@ class ShapeMismatch(MessageRule):
 def _name(layer: str | None, path: str | None) -> str:
     if path is not None:
         return f"{path} ({layer})" if layer else path
-    return f"The {layer}" if layer else "The layer"
+    return f"This {layer}" if layer else "The layer"
 
 
 def _clash(symptom: OperandsMisfit) -> str:
@@ -312,7 +312,7 @@ def _clash(symptom: OperandsMisfit) -> str:
     if symptom.operation == "concatenation":
         return (
             f"Tensors cannot be concatenated{along}: their sizes along every other axis must be equal, but "
-            f"one axis has sizes {one} and {other}.{of}"
+            f"along one axis, the sizes are {one} and {other}.{of}"
         )
     if symptom.operation == "optimizer step":
         return (

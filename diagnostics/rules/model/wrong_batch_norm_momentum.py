@@ -100,18 +100,18 @@ class WrongBatchNormMomentum(Rule):
 
     @check
     def from_state(self, state: StillStatistics) -> Finding | None:
-        """Report Keras layers, whose momentum is the weight of the old statistics."""
+        """Report Keras layers, whose momentum is the fraction of the statistics kept."""
         if state.steps < STEPS:
             raise NotApplicable(f"needs {STEPS} steps")
         one = len(state.layers) == 1
         their = "its" if one else "their"
         return self.found(
             f"{count_of(len(state.layers), 'batch norm layer')} ({layers_named(state.layers, most=SHOWN)}) "
-            f"{'has' if one else 'have'} momentum 1. In Keras, momentum is the weight of the old statistics, "
-            f"so after {state.steps:,} steps {their} moving mean is still 0 and {their} moving "
+            f"{'has' if one else 'have'} momentum 1. In Keras, momentum is the fraction of the moving statistics "
+            f"kept at each step, so after {state.steps:,} steps {their} moving mean is still 0 and {their} moving "
             "variance is still 1. Training normalises with batch statistics, but evaluation uses these "
             "initial values, so the evaluated network differs from the trained one.",
-            fix={"keras": "keras.layers.BatchNormalization()  # momentum 0.99: the weight of the old statistics"},
+            fix={"keras": "keras.layers.BatchNormalization()  # momentum 0.99: each step keeps 99%"},
             evidence={"layers": list(state.layers), "momentum": 1.0, "steps": state.steps},
         )
 

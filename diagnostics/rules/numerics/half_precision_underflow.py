@@ -8,7 +8,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.layers import UnderflowFacts
-from diagnostics.text.join import count_of, listed
+from diagnostics.text.join import among, count_of, listed
 
 SMALLEST_FLOAT16 = 2.0**-24  # the smallest positive number of float16
 CLIPPED = 2.0**-6  # factor by which clipping or averaging may have scaled it down
@@ -93,7 +93,7 @@ class HalfPrecisionUnderflow(Rule):
         scaled = " after clipping or averaging" if least < 0.999 * SMALLEST_FLOAT16 else ""
         zero = 100 * float(np.median(underflow.zero_shares[crowded[:, worst], worst]))
         return self.found(
-            f"In {int(crowded[:, worst].sum())} of {count} sampled steps, {100 * shares.max():.0f}% of the "
+            f"In {among(int(crowded[:, worst].sum()), count, 'sampled step')}, {100 * shares.max():.0f}% of the "
             f"non-zero gradient values in '{underflow.layers[worst]}' are exactly {least:.3g}, the smallest "
             f"positive float16 value{scaled}, and {zero:.0f}% of all values are 0. Smaller values were rounded "
             f"to 0.{others}{lost}",

@@ -69,7 +69,8 @@ class NonFiniteActivations(MessageRule):
         overflow = last is not None and last.outputs is not None and (last.outputs.inf or last.outputs.minus_inf)
         why = ""
         if overflow and last is not None and limit is not None:
-            why = f" The result exceeds the largest {last.dtype} value, {limit:.3g}."
+            largest = f"{limit:,.0f}" if limit < 1e6 else f"{limit:.3g}"
+            why = f" The result exceeds the largest {last.dtype} value, {largest}."
         full = last is not None and last.dtype not in ("float16", "bfloat16")
         table = nonfinite.table(origin.frames)
         return self.found(

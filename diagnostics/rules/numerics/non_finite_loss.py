@@ -116,7 +116,7 @@ class NonFiniteLoss(MessageRule):
         if origin.reason and not unknown:
             told += f" In eager mode, the framework raises: {origin.reason}."
         if unknown:
-            told = "It is not known whether the model's output was finite."
+            told = "It is unknown whether the model's output was finite."
             fix = (
                 "watch(..., every=1)  # finds the module where the NaN first appears",
                 "run this step with torch.autograd.detect_anomaly or tf.debugging.enable_check_numerics",
@@ -140,7 +140,10 @@ class NonFiniteLoss(MessageRule):
         return None
 
     def _broken_by_update(self, origin: OriginFacts) -> Finding:
-        rate = "" if origin.learning_rate is None else f" The learning rate was {origin.learning_rate:.3g}."
+        rate = ""
+        if origin.learning_rate is not None:
+            infinite = math.isinf(origin.learning_rate)
+            rate = f" The learning rate was {'infinite' if infinite else f'{origin.learning_rate:.3g}'}."
         return self.found(
             f"After step {origin.step}, {nonfinite.parameters(origin)} contained NaN or infinity, although the "
             "gradient was finite. So the cause is the update itself, or code that changes the weights "
@@ -159,7 +162,7 @@ class NonFiniteLoss(MessageRule):
         loss = " The loss was still finite: an activation such as relu can turn NaN into 0." if finite else ""
         return self.found(
             f"By the end of step {origin.step}, {nonfinite.parameters(origin)} contained NaN or infinity."
-            f"{loss} The cause is not known: {origin.reason}.",
+            f"{loss} The cause is unknown: {origin.reason}.",
             fix=(
                 "watch(..., every=1)  # finds the step where the NaN first appears",
                 "look for NaN in the data: one update with a non-finite loss or gradient ruins the weights",
@@ -189,7 +192,7 @@ def _origin(
             "find the first layer whose output is not finite: look for an unguarded division, log, sqrt or exp, "
             "and for overflow in half precision",
         )
-    known = "It is not known whether the model's output was finite."
+    known = "It is unknown whether the model's output was finite."
     if outputs is not None:
         known = "The model's output is finite, so the cause is the loss or the labels."
     if rows:

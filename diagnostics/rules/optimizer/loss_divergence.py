@@ -106,8 +106,8 @@ class LossDivergence(Rule):
         if began <= 0 or levels[-1] > -FELL_BY * began or (fell[1:] < QUICKER * fell[:-1]).any():
             return None
         return self.found(
-            f"The loss began at {began:.4g} and fell to {levels[-1]:.4g}, faster and faster: by {fell[-2]:.3g} "
-            f"in the third quarter of the run and by {fell[-1]:.3g} in the last quarter. One of its terms "
+            f"The loss began at {began:.4g} and fell to {levels[-1]:.4g}, faster and faster: by {fell[-2]:,.4g} "
+            f"in the third quarter of the run and by {fell[-1]:,.4g} in the last quarter. One of its terms "
             "has no lower bound, so training lowers that term instead of the others.",
             fix=(
                 "check the sign of each term: a divergence or a penalty must be added, not subtracted",

@@ -18,6 +18,7 @@ from diagnostics.facts.training import LossHistory, NoGradHistory, PredictionFac
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.shared import loss_curve, lr_trial, update_size
 from diagnostics.rules.shared.whole_run import check_whole, last_third
+from diagnostics.text.join import among
 
 AT_FLOOR = 0.05  # of the constant prediction's loss: the largest distance of the median of the last losses
 HOVERING = 0.2  # of the same: the largest range of the last losses
@@ -259,8 +260,9 @@ class LossPlateau(Rule):
             f"In the last {of_last['steps']} recorded steps, the loss stays at {of_last['loss']:.5g}, although "
             "the rows differ from batch to batch. The model is its own reference: in each step, the model that is "
             "trained also runs without gradients on the same inputs, with the same weights (seen in "
-            f"{no_grad.same} of {no_grad.compared} steps compared). The difference between model and reference "
-            "is always 0, so the loss measures no progress, and nothing keeps the model near its initial weights.",
+            f"{among(no_grad.same, no_grad.compared, 'step')} compared). The difference between model and "
+            "reference is always 0, so the loss measures no progress, and nothing keeps the model near its "
+            "initial weights.",
             fix=(
                 "before training, make the reference a frozen copy: "
                 "ref_model = copy.deepcopy(model).eval().requires_grad_(False)",

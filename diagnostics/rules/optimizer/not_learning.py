@@ -308,7 +308,7 @@ class NotLearning(Rule):
         far = worst.kind == "mean_squared_error" and worst.error >= FAR * worst.constant_error
         low, high = worst.answers
         reason = (
-            f"The targets are {worst.target_mean:,.6g} ± {worst.target_spread:,.3g}, and the predictions range "
+            f"The targets are {worst.target_mean:,.6g} ± {worst.target_spread:,.6g}, and the predictions range "
             f"from {low:,.6g} to {high:,.6g}: they have not even reached the mean of the targets."
             if far
             else _evidence(worst.fit, falling=False)
@@ -375,7 +375,7 @@ def _called(worst: OutputScore, answers: FinalAnswers) -> str:
 
 
 def _how_much(worst: OutputScore) -> str:
-    return "no" if worst.error >= NO_BETTER * worst.constant_error else "hardly"
+    return "no" if worst.error >= NO_BETTER * worst.constant_error else "barely"
 
 
 def _lags_behind(one: OutputScore, answers: FinalAnswers) -> bool:
@@ -453,13 +453,13 @@ def _clipped(clips: ClipFacts | None, size: float | None) -> tuple[str, tuple[st
 def _evidence(fit: SimpleFit | None, falling: bool) -> str:
     still = "The loss was still falling. " if falling else ""
     if fit is None:
-        return f"{still}It is not known whether the inputs predict the targets."
+        return f"{still}It is unknown whether the inputs predict the targets."
     kind = "linear" if fit.linear else "radial-basis"
     if is_learnable(fit):
         return (
-            f"{still}The inputs do predict the targets: a {kind} model fitted to {fit.fitted} rows cuts the "
-            f"error on {fit.predicted} held-out rows to {fit.error / fit.constant_error:.0%} of a constant "
-            "prediction's error."
+            f"{still}The inputs do predict the targets: a {kind} model fitted to {fit.fitted} rows has "
+            f"{fit.error / fit.constant_error:.0%} of the error of a constant prediction on {fit.predicted} "
+            "held-out rows."
         )
     return (
         f"{still}Neither a linear nor a radial-basis model fitted to {fit.fitted} rows can predict the targets "
@@ -497,6 +497,11 @@ def _differential(verdicts: Verdicts, cut: int | None = None) -> str:
     return " ".join(filter(None, (first, fine, not_tested)))
 
 
+def _percent(share: float) -> str:
+    """Write a share as a percentage with one significant digit: ``30%``, ``0.002%``."""
+    return f"{float(f'{100 * share:.1g}'):g}%"
+
+
 def _advice(size: float | None, falling: bool, fit: SimpleFit | None) -> tuple[str, ...]:
     one_batch = (
         "train on one batch for 200 steps: if the model cannot memorise the batch, look for the bug between input "
@@ -507,12 +512,13 @@ def _advice(size: float | None, falling: bool, fit: SimpleFit | None) -> tuple[s
         return "train longer, or at a higher learning rate", one_batch
     if size is not None and size < SMALL:
         return (
-            f"multiply the learning rate by 10: each step changes the weights by only {size:.1g} of their norm",
+            f"multiply the learning rate by 10: each step changes the weights by only {_percent(size)} of "
+            "their norm",
             one_batch,
         )
     if size is not None and size > LARGE:
         return (
-            f"divide the learning rate by 10: each step changes the weights by {size:.1g} of their norm",
+            f"divide the learning rate by 10: each step changes the weights by {_percent(size)} of their norm",
             one_batch,
         )
     return (one_batch, rows) if is_learnable(fit) else (rows, one_batch)

@@ -261,10 +261,10 @@ class OptimizerMissesParameters(MessageRule):
         scalars, one = sum(found.weights.values()), len(found.weights) == 1
         was, it = ("was", "it") if one else ("were", "them")
         last = (
-            "No trained layer comes after: the last layer keeps its random weights, and earlier layers can only "
+            "No later layer was trained: the last layer keeps its random weights, and earlier layers can only "
             "adapt to them."
             if found.last
-            else "Trained layers come after: they can adapt to these random weights, but not replace them."
+            else "Later layers were trained: they can adapt to these random weights, but not replace them."
         )
         return self.found(
             f"{count_of(len(found.weights), 'weight matrix', 'weight matrices')} of the model {was} missing from "

@@ -124,7 +124,7 @@ class UnchangedParameters(Rule):
         return self.found(
             f"{frozen.model}.train_on_batch was called {frozen.calls:,} times while none of the model's "
             f"{frozen.weights:,} weights was trainable, so no call changed any weight. In Keras 3, trainable = "
-            "False applies to a model wherever it is used, even if it was compiled before.",
+            "False applies to a model wherever it is used, even if the model was compiled while still trainable.",
             fix=(
                 "set model.trainable to True before model.train_on_batch, and to False before "
                 "combined.train_on_batch",

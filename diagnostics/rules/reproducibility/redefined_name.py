@@ -8,15 +8,16 @@ from diagnostics.facts.notebook import CalledValue, GlobalRead, NotebookFacts, V
 from diagnostics.facts.where import Where
 from diagnostics.text.join import listed
 
-KINDS: dict[ValueKind, str] = {
-    "import": "an import",
-    "function": "a function",
-    "class": "a class",
-    "loop variable": "a loop variable",
-    "literal": "a plain value",
-    "constant": "a plain value",
-    "other": "a value",
+VERBS: dict[ValueKind, tuple[str, str]] = {
+    "import": ("import", ""),
+    "function": ("define", " as a function"),
+    "class": ("define", " as a class"),
+    "loop variable": ("use", " as a loop variable"),
+    "literal": ("assign", ""),
+    "constant": ("assign", ""),
+    "other": ("assign", ""),
 }
+"""By kind of value: what a cell does to a name that it gives such a value, around the name."""
 
 
 class RedefinedName(Rule):
@@ -91,12 +92,18 @@ class RedefinedName(Rule):
         )
 
     def _changed(self, notebook: NotebookFacts, read: GlobalRead) -> Finding:
-        kinds = list(dict.fromkeys(KINDS[kind] for kind in read.kinds))
-        places = list(dict.fromkeys(map(str, read.bindings)))
+        places: dict[tuple[str, str], list[str]] = {}
+        for kind, place in zip(read.kinds, map(str, read.bindings), strict=True):
+            cells = places.setdefault(VERBS[kind], [])
+            if place not in cells:
+                cells.append(place)
+        set_by = [
+            f"{listed(cells)} {verb}{'s' if len(cells) == 1 else ''}{what}"
+            for (verb, what), cells in places.items()
+        ]
         return self.found(
-            f"The function `{read.function}` in {read.defined} reads the global `{read.name}`, which different "
-            f"cells define as {listed(kinds, 'and')}: {listed(places)}. The value that `{read.function}` sees "
-            "depends on which of these cells ran last.",
+            f"The function `{read.function}` in {read.defined} reads the global `{read.name}`, which "
+            f"{listed(set_by)}. The value that `{read.function}` sees depends on which of these cells ran last.",
             fix=(
                 f"pass `{read.name}` as an argument: def {read.function}(..., {read.name})",
                 f"use a different name for each meaning of `{read.name}`",

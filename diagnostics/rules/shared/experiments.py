@@ -7,7 +7,7 @@ from typing import Any
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule
 from diagnostics.facts.experiments import BETTER, ExperimentRun, Experiments
-from diagnostics.text.join import capitalized, listed
+from diagnostics.text.join import capitalized, count_of, listed
 
 from .lr_trial import number
 
@@ -50,10 +50,10 @@ def outcome(experiments: Experiments) -> str:
     unchanged = experiments.without
     also = [f"{other.phrase} ({other.reached:.4g})" for other in others]
     return (
-        f"{capitalized(best.phrase)}, the same {experiments.steps} steps reach a loss of {best.reached:.4g} "
-        f"instead of {unchanged:.4g}; a constant prediction has a loss of {experiments.constant:.4g}. These "
-        f"losses were measured on {experiments.rows} held-out rows, for copies of the model retrained from "
-        "its initial weights with one change at a time."
+        f"{capitalized(best.phrase)}, training for {count_of(experiments.steps, 'step')} reaches a loss of "
+        f"{best.reached:.4g} instead of {unchanged:.4g}; a constant prediction has a loss of "
+        f"{experiments.constant:.4g}. These losses were measured on {experiments.rows} held-out rows, for "
+        "copies of the model retrained from its initial weights with one change at a time."
     ) + (f" Other changes that help: {listed(also, most=OTHERS)}." if also else "")
 
 

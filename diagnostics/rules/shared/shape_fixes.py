@@ -255,7 +255,7 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
         linear = f"use nn.Linear({a[-1]}, {b[-1]}), if this is a Linear layer and its input is correct"
         of_images = (
             "if the inputs are images, resize them to the size that the network was built for",
-            "put nn.AdaptiveAvgPool2d before the flattening, so that the number of features does not depend on "
+            "put nn.AdaptiveAvgPool2d before flattening, so that the number of features does not depend on "
             "the image size",
         )
         return f"If this is a Linear layer, it has in_features={b[0]}.", (linear, *of_images, fix)
@@ -310,7 +310,7 @@ def _concatenation(symptom: OperandsMisfit, shapes: tuple[Shape, ...]) -> Repair
             (axis,) = differing
             return "", (
                 f"concatenate the tensors along axis {axis}, the only axis along which their sizes differ",
-                f"make the size of axis {axis} equal in all tensors",
+                f"make all tensors the same size along axis {axis}",
             )
     return "", "make the tensors equal along every axis except the concatenation axis"
 

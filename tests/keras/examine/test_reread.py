@@ -46,7 +46,7 @@ def test_one_that_normalises_its_own_array_is_found_and_left_as_it_is():
     assert finding.severity == "warning"
     assert finding.message.startswith(
         "Reading the same batch twice with the same random seed gave two different batches: x differs in "
-        "8 of 8 rows; a value in row 0 was -"
+        "all 8 rows; a value in row 0 was -"
     )
     assert finding.message.endswith(
         " The dataset (Normalising) changes its stored data when a row is read, so each epoch trains on rows "

@@ -147,7 +147,7 @@ class TestResult:
         result = tried(net(), CE, classes(scale=25, shift=127))
         cure, found = result.cures[0], result.experiments
         assert str(result).startswith(
-            f"With standardised inputs, the same 100 steps reach a loss of {cure.reached:.4g} instead of "
+            f"With standardised inputs, training for 100 steps reaches a loss of {cure.reached:.4g} instead of "
             f"{found.without:.4g}: "
         )
         assert cure.reached < 0.5 * found.constant < found.without

@@ -1,6 +1,6 @@
 import pytest
 
-from diagnostics.text.join import layers_named
+from diagnostics.text.join import among, layers_named
 
 
 @pytest.mark.parametrize(
@@ -16,3 +16,17 @@ from diagnostics.text.join import layers_named
 )
 def test_layers_that_are_numbers_are_called_layers_of_a_sequential(paths, most, named):
     assert layers_named(paths, most) == named
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "written"),
+    [
+        (1, 3, "1 of the 3 batches"),
+        (1200, 3000, "1,200 of the 3,000 batches"),
+        (3, 3, "all 3 batches"),
+        (2, 2, "both batches"),
+        (1, 1, "the only batch"),
+    ],
+)
+def test_counts_a_part_of_a_whole(part, whole, written):
+    assert among(part, whole, "batch", "batches") == written

@@ -92,7 +92,7 @@ def locate(
             return facts(last, None, False, reason=no_batch)
         return told(last, replay(model, weights, last.values, last.batch, gradient=False))
     if not earlier:
-        why = "they did so before the first step that was watched"
+        why = "this happened before the first watched step"
         return facts(last, "weights", False, parameters=broken, reason=why)
     sound = [kept for kept in earlier if kept.values and not not_finite(weights.names, kept.values)]
     for kept in sound:
@@ -105,7 +105,7 @@ def locate(
         if kept is earlier[-1] and found.loss is not None:
             return facts(kept, "optimizer step", True, parameters=broken)
     before = earlier[-1]
-    reason = "they were not looked at after each step"
+    reason = "the weights were not checked after each step"
     if before.values is None or before.batch is None or why:
         reason = no_values if before.values is None else no_batch
     return facts(before, "weights", False, step=last.step - 1, parameters=broken, reason=reason)

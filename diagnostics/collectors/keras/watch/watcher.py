@@ -201,11 +201,12 @@ class KerasWatcher(FitWatcher):
         self._layers = weights.layers
         self._samples = History(sample_fields(len(weights.layers)))
         if not weights.small:
-            why = f"they take more than {LIMIT // 2**20} MiB and were not copied"
+            why = f"the weights take more than {LIMIT // 2**20} MiB and were not copied"
             self.uncovered["weights"] = self.uncovered["updates"] = why
         elif self._deferred:
             self.uncovered["weights"] = (
-                "not kept on an accelerator; KerasCallback(every=1) keeps them, but waits for each step"
+                "the weights are not kept on an accelerator; KerasCallback(every=1) keeps them, but waits for "
+                "each step"
             )
         if self._at_once > 1:
             self.uncovered["updates"] = f"Keras takes {self._at_once} steps at once (steps_per_execution)"

@@ -7,6 +7,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.course import NegatedLoss, OpposedGradients
 from diagnostics.facts.dependence import LossAtTarget
+from diagnostics.text.join import among
 
 UNTRAINED = 0.5  # of a constant prediction's loss; a model that starts below it was trained before
 OPPOSED = 0.9  # of the sampled steps
@@ -127,8 +128,8 @@ class InvertedLoss(Rule):
         if seen.maximized:
             goes, loss = "ascent", "The optimizer has maximize=True."
         return self.found(
-            f"Training moves the predictions away from the targets: in {seen.opposed} of {seen.steps} sampled "
-            f"steps, a gradient-{goes} step {moves}. {loss}",
+            f"Training moves the predictions away from the targets: in "
+            f"{among(seen.opposed, seen.steps, 'sampled step')}, a gradient-{goes} step {moves}. {loss}",
             fix=MINIMISE
             if seen.maximized
             else (

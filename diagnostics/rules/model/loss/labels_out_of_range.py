@@ -11,7 +11,7 @@ from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.data import LabelBeyondOutputs
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts, class_labels
 from diagnostics.facts.where import Where
-from diagnostics.text.join import listed, not_known
+from diagnostics.text.join import among, listed, not_known
 
 RENUMBER = "number the classes from 0; use the loss's ignore_index argument for labels that it should skip"
 
@@ -118,7 +118,7 @@ class LabelsOutOfRange(MessageRule):
             "labels_in_batch": int(labels.size),
         }
         counted = (
-            f"{outside.size} of the {labels.size} labels in {labels_from} {verb} out of range "
+            f"{among(int(outside.size), int(labels.size), 'label')} in {labels_from} {verb} out of range "
             f"(label{'s' if len(culprits) > 1 else ''} {listed(culprits)})"
         )
         if low < 0:

@@ -138,11 +138,11 @@ class LogitsAsProbabilities(MessageRule):
             return None
         shape = graph.nodes[raw].shape or ()
         return self.found(
-            "The loss is an overlap ratio such as Dice or Jaccard: it multiplies the outputs by the targets and "
-            f"divides the sum by a sum of the outputs. These outputs, of shape {shape}, come straight from a "
-            "linear layer or convolution, so they may be negative or greater than 1. Then the ratio does not "
-            "measure overlap: it improves as the outputs grow at any position, and jumps where their sum crosses "
-            "0.",
+            "The loss is an overlap ratio such as Dice or Jaccard: it multiplies the outputs by the targets, adds "
+            "up the products, and divides by a total that includes the outputs. These outputs, of shape "
+            f"{shape}, come straight from a linear layer or convolution, so they may be negative or greater than "
+            "1. In that case, the ratio does not measure overlap: it improves as the outputs grow at any "
+            "position, and jumps where their sum crosses 0.",
             fix=(
                 "probabilities = torch.sigmoid(outputs)  # one class",
                 "probabilities = outputs.softmax(dim=1)  # several classes",
@@ -293,7 +293,7 @@ def _not_log_probabilities(span: str, named: str, outputs: OutputFacts) -> tuple
         return (
             f"{span} and sum to 1: they are probabilities, but {named} expects log-probabilities, which are "
             "never above 0. The loss uses each probability instead of its logarithm, so a confident "
-            "mistake costs hardly more than a small one, and the loss is negative.",
+            "mistake costs barely more than a small one, and the loss is negative.",
             {"torch": "remove the softmax from the model; torch.nn.CrossEntropyLoss() applies it"},
         )
     return (

@@ -15,6 +15,7 @@ from diagnostics.facts.loss_call import LossCall, LossCalls
 from diagnostics.facts.loss_contracts import contract_of
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts, SeveralOutputs
 from diagnostics.rules.shared.first_found import first_found, first_output_found
+from diagnostics.text.join import among, capitalized
 
 RANGES: Final = {
     "sigmoid": (0.0, 1.0),
@@ -178,7 +179,7 @@ class TargetsOutOfReach(Rule):
         }
         if with_blank:
             return self.found(
-                f"The targets of {with_blank:,} of {len(rows):,} examples contain the index {blank}, which "
+                f"The targets of {among(with_blank, len(rows), 'example')} contain the index {blank}, which "
                 "ctc_loss treats as the blank between labels. Decoding removes blanks, so this label can never "
                 "be predicted.",
                 fix=(
@@ -190,10 +191,14 @@ class TargetsOutOfReach(Rule):
             )
         if too_short < TOO_SHORT * len(rows):
             return None
+        counted = capitalized(among(too_short, len(rows), "example"))
+        has = "has fewer frames than its target needs"
+        if too_short > 1:
+            has = "have fewer frames than their targets need"
         return self.found(
-            f"{too_short:,} of {len(rows):,} examples have fewer frames than their targets need: the smallest "
-            f"number of frames is {shortest}, and the longest target has {longest} labels. No alignment exists, "
-            "so the loss is infinite; with zero_infinity=True, the loss and its gradient are 0.",
+            f"{counted} {has}: the smallest number of frames is {shortest}, and the longest target has "
+            f"{longest} labels. No alignment exists, so the loss is infinite; with zero_infinity=True, the "
+            "loss and its gradient are 0.",
             fix="keep more frames per label: downsample less (smaller strides) before the loss",
             evidence=evidence,
         )

@@ -77,7 +77,7 @@ class UnusedClasses(Rule):
         elif read_all:
             seen = f"All {dataset.rows_read} rows of the dataset {have}"
         else:
-            seen = f"The {dataset.rows_read} rows that were read {have}"
+            seen = f"The {dataset.rows_read} rows checked {have}"
         start, could = (f"ln {n} = {math.log(n):.1f}" for n in (num_outputs, classes))
         cost = (
             f"{num_outputs - classes} outputs are never used, and the loss starts near {start} instead of {could}"

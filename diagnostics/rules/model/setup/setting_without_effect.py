@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.calls import UnreadLosses
@@ -178,8 +180,13 @@ def _of_module(idle: IdleSetting) -> tuple[str, Fix]:
         f"{module if one else f'{len(idle.paths)} modules: {_named(idle)}'}. Modules have no such setting, so "
         f"PyTorch ignores it: the parameters of {'this ' if one else 'these '}{idle.kind} still require "
         f"gradients, and {idle.steps_on} updates all of them.",
-        (f"model.{path}.requires_grad_(False)" if path else "model.requires_grad_(False)"),
+        (f"{_written('model.' + path) if path else 'model'}.requires_grad_(False)",),
     )
+
+
+def _written(path: str) -> str:
+    """Write the path of a module as code: ``model.layers.0`` is ``model.layers[0]``."""
+    return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", path)
 
 
 def _of_parameter(idle: IdleSetting) -> tuple[str, Fix]:

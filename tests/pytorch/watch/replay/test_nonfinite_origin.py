@@ -60,9 +60,9 @@ class TestOrigin:
             next(model.parameters()).fill_(float("nan"))
         origin = run(model, 10, every=every, deferred=deferred).origin
         assert (origin.step, origin.kind) == (0, "weights")
-        assert origin.reason == "they did so before the first step that was watched"
+        assert origin.reason == "this happened before the first watched step"
         finding = NonFiniteLoss().from_origin(origin)
-        assert "The cause is not known: they did so before the first step that was watched." in finding.message
+        assert "The cause is unknown: this happened before the first watched step." in finding.message
 
     def test_names_the_batch_that_held_a_nan(self, deferred, every):
         def data(step):

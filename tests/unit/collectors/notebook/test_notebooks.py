@@ -111,9 +111,8 @@ NOTED = {
             "score()",
         ),
         "redefined-name",
-        "The function `score` in cell 2 (In[2]) reads the global `model`, which different cells define as a value "
-        "and a loop variable: cell 1 (In[1]) and cell 3 (In[3]). The value that `score` sees depends on which of "
-        "these cells ran last.",
+        "The function `score` in cell 2 (In[2]) reads the global `model`, which cell 1 (In[1]) assigns and cell 3 "
+        "(In[3]) uses as a loop variable. The value that `score` sees depends on which of these cells ran last.",
     ),
     "the rate was changed after the training": (
         [(9, "lr = 1e-4"), (4, "history = [lr * n for n in range(3)]"), (5, "history")],

@@ -10,6 +10,7 @@ from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.rules.numerics.non_finite_loss import NonFiniteLoss
 
 FEATURES = np.arange(32, dtype=np.float32).reshape(8, 4)
+LARGE = "the weights take more than 512 MiB and were not copied"
 LABELS = np.array([0, 2, 1, 0, 2, 1, 2, 0])
 FINITE = OutputFacts((8, 2), 2)
 
@@ -87,9 +88,7 @@ class TestWatchedRun:
 
     def test_says_what_is_not_known_without_the_weights_from_before(self):
         assert (
-            NonFiniteLoss()
-            .from_origin(origin(None, loss=math.inf, replayed=False, reason="the weights are too large"))
-            .severity
+            NonFiniteLoss().from_origin(origin(None, loss=math.inf, replayed=False, reason=LARGE)).severity
             == "error"
         )
 
@@ -107,4 +106,4 @@ class TestWatchedRun:
 
     def test_not_applicable_where_neither_loss_nor_origin_is_known(self):
         with pytest.raises(NotApplicable):
-            NonFiniteLoss().from_origin(origin(None, reason="the weights are too large"))
+            NonFiniteLoss().from_origin(origin(None, reason=LARGE))

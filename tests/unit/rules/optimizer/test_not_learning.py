@@ -279,7 +279,7 @@ class TestExperiments:
         finding = with_experiments(tried())
         assert (finding.severity, finding.evidence["best_experiment"]) == ("warning", "inputs standardised")
         assert finding.fixes["torch"][0] == "standardise the inputs"
-        assert "reach a loss of 0.3 instead of 1.02" in finding.message
+        assert "training for 2 steps reaches a loss of 0.3 instead of 1.02" in finding.message
         drawn = finding_card(finding)
         assert "Loss before each step, unchanged" in drawn
         assert "dots: with standardised inputs" in drawn

@@ -76,9 +76,7 @@ def locate(
                 "optimizer step", True, step=failure.step - 1, parameters=broken,
                 loss=None, batch_size=None, batch_fingerprint=None,
             )  # fmt: skip
-        return facts(
-            "weights", True, parameters=broken, reason="they did so before the first step that was watched"
-        )
+        return facts("weights", True, parameters=broken, reason="this happened before the first watched step")
     if weights is None and not_finite(parameters):
         return facts(from_outside(), False, reason=why_no_weights)
     usable = [kept for kept in passes if kept.inputs is not None and not kept.changed]

@@ -83,8 +83,8 @@ class ReplayBuffer:
         if wanted <= free * FREE_SHARE:
             return ""
         return (
-            f"to run a step again takes {wanted / 2**20:,.0f} MiB, more than a quarter of the "
-            f"{free / 2**20:,.0f} MiB that were free: the weights were not copied"
+            f"replaying a step needs {wanted / 2**20:,.0f} MiB, more than a quarter of the "
+            f"{free / 2**20:,.0f} MiB that were free, so the weights were not copied"
         )
 
     def _inputs_allowed(self) -> float:

@@ -41,7 +41,7 @@ def test_says_when_the_order_was_chosen_and_counts_the_others():
 def test_writes_the_path_of_the_module_in_the_fix(path):
     idle = IdleSetting("module", "Net", "trainable", "False", (path,), steps_on="SGD")
     fix = RULE.from_settings(SettingFacts((idle,))).fix
-    assert fix == ("model.layers.0.requires_grad_(False)" if path else "model.requires_grad_(False)")
+    assert fix == ("model.layers[0].requires_grad_(False)" if path else "model.requires_grad_(False)")
 
 
 def test_is_silent_without_any():
