@@ -284,9 +284,8 @@ def _release_memory(error: BaseException | None) -> None:
 
 
 def _why(error: BaseException) -> tuple[Outcome, str]:
+    from diagnostics.collectors.crash.read import facts_of_exception
     from diagnostics.facts.crash.memory import OutOfMemoryCrash
-
-    from .explain import facts_of_exception
 
     crash, *symptoms = facts_of_exception(error)
     refused = next((symptom for symptom in symptoms if isinstance(symptom, OutOfMemoryCrash)), None)

@@ -179,10 +179,11 @@ def _run_stage(
     With `to_the_end` it continues after an error: another rule may find more about the same bug. An exception
     `after_training` is no finding: the training has run the same code without it.
     """
+    from diagnostics.collectors.crash.read import facts_of_exception
     from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
     from diagnostics.report.stage_summary import line
 
-    from .explain import facts_of_exception, fault_of_ours
+    from .explain import fault_of_ours
 
     findings: list[Finding] = []
     facts: list[Fact] = []
