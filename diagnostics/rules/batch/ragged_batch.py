@@ -135,7 +135,8 @@ class RaggedBatch(MessageRule):
             seen = f"One example has {one_size} values{of} and another {other_size}, so they cannot be stacked"
         unknown = ""
         if not crash.live:
-            which = "the other lengths" if column else "the name of the column and the other lengths"
+            which = "the sizes of the other examples"
+            which = which if column else f"the name of the column and {which}"
             unknown = f" {not_known(which, live=False)}"
             if _BY_WORKER.search("".join(frame.file for frame in crash.frames)):
                 unknown += " A DataLoader worker passes on only the error's text: set num_workers=0 to see more."

@@ -224,7 +224,7 @@ class RepeatedBatch(Rule):
             f"row: {seen}. Different texts become identical like this when none of their words is in the "
             "vocabulary, so each word becomes the unknown token.",
             fix=(
-                "build the vocabulary from the training texts, split and lower-cased exactly as for encoding",
+                "build the vocabulary from the training texts, tokenized and lower-cased as in encoding",
                 "print(tokenizer.decode(batch[0]))  # is anything left of the text?",
             ),
             evidence={"only_token": token},

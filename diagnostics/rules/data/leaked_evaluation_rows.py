@@ -113,8 +113,8 @@ class LeakedEvaluationRows(Rule):
             )
         elif copied:
             why = (
-                "Duplicates are as frequent within the training set, and measurements never repeat by chance, "
-                "so rows were copied before the split. The model is trained on these rows, so the "
+                "Duplicates are just as common within the training set, and such measurements do not repeat by "
+                "chance, so rows were duplicated before the split. The model is trained on these rows, so the "
                 "evaluation score is higher than it would be on new data."
             )
         elif natural == covered:

@@ -107,7 +107,7 @@ class RepeatedWorkerRandomness(Rule):
             if workers.workers == 1
             else f"all {workers.workers} workers draw the same random numbers"
         )
-        again = "" if workers.persistent or workers.workers == 1 else ", and start over in each epoch"
+        again = "" if workers.persistent or workers.workers == 1 else ", and start over at each epoch"
         return self.found(
             f"`worker_init_fn` seeds `{workers.same_seed}` with a value that depends neither on the worker nor on "
             f"the epoch. The dataset draws from that generator, so {alike}{again}. So the random augmentations "

@@ -61,7 +61,7 @@ class LauncherFailure(MessageRule):
             fix=(
                 _LOGS.get(
                     symptom.launcher,
-                    "find the first traceback in the log, and pass the whole log to diagnose explain",
+                    "find the first traceback in the log, and pass the whole log to `diagnose explain`",
                 ),
                 "decorate main() with torch.distributed.elastic.multiprocessing.errors.record to get its "
                 "traceback",
@@ -74,7 +74,7 @@ class LauncherFailure(MessageRule):
 
 _LOGS = {
     "torchrun": "run torchrun --log-dir logs --tee 3 ..., and read the stderr of the failed process",
-    "srun": "run srun --label --output log_%t.txt ..., and pass the log of the failed task to diagnose explain",
+    "srun": "run srun --label --output log_%t.txt ..., and pass the log of the failed task to `diagnose explain`",
     "mpirun": "run mpirun --output tag ... (--tag-output before version 5), and read the lines of the failed "
     "process",
 }

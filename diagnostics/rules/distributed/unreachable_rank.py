@@ -234,7 +234,7 @@ _AT_RENDEZVOUS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "not a store": (
-        "{place} reached {address}, but the program listening there is not rank 0 of a job ({text}).",
+        "{place} reached {address}, but the program listening there is not rank 0 of this job ({text}).",
         (
             "set MASTER_PORT to a port that no other program uses, the same on every host",
             "read the output of rank 0: it may have ended because the port is taken",

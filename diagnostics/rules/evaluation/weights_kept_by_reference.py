@@ -146,5 +146,6 @@ def _effect(one: RestoredWeights) -> str:
             f"of step {one.used_after:,}."
         )
     return (
-        f"The model that loaded them got the weights of step {one.used_after:,}, not the weights that were kept."
+        f"The model that loaded them has the weights from step {one.used_after:,}, not those from the step "
+        "at which they were to be saved."
     )

@@ -149,7 +149,7 @@ class CollapsedSchedule(Rule):
             return None
         if not smooth or fall.tread == 1:
             return self._collapsed(steps, fall, COUNTS)
-        pace = f"The rate falls every {fall.tread} steps, and each drop multiplies the already reduced rate."
+        pace = f"The rate falls every {fall.tread} steps, and each drop starts from the already reduced rate."
         return self._collapsed(steps, fall, pace, {"torch": (MOVE, *COMPOUNDS), "keras": COMPOUNDS})
 
     @check

@@ -196,7 +196,7 @@ class TestRanksThatCannotTalk:
             (_, of_0, _), (_, of_1, _) = ended(rank_0), ended(rank_1)
         message = only_finding(of_0)["message"]
         assert f"cannot listen on port {port}: another program on its host already uses it" in message
-        assert "the program listening there is not rank 0 of a job" in only_finding(of_1)["message"]
+        assert "the program listening there is not rank 0 of this job" in only_finding(of_1)["message"]
 
     def test_two_ranks_of_one_number(self, ranks):
         store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)

@@ -36,7 +36,7 @@ class TestFromCrash:
         assert finding.message == (
             "One example has shape [3, 8, 8] and another [3, 8, 9], so they cannot be stacked into one batch. A "
             "tensor is rectangular, and nothing resizes the examples to the same shape. The name of the column "
-            "and the other lengths cannot be read from the traceback text: pass the exception to "
+            "and the sizes of the other examples cannot be read from the traceback text: pass the exception to "
             "diagnostics.explain. A DataLoader worker passes on only the error's text: set num_workers=0 to see "
             "more."
         )
