@@ -26,8 +26,8 @@ class EosNeverLearned(Rule):
     model's configuration. The rule fires if that token is not a label anywhere in the batch, and says why: its
     label is ignored, the attention mask treats it as padding, or the texts never had one.
 
-    For a model with an encoder and a decoder that generates, such as T5, it checks the targets. It fires if targets
-    are shorter than the longest of the batch and the end token is not the label of any.
+    For a model with an encoder and a decoder that generates, such as T5, it checks the targets. It fires if some
+    are shorter than the longest of the batch and the end token is not a label in any of them.
 
     ## Why it is bad
     The model never learns where a text ends. The loss is low, and every generation runs on until `max_new_tokens`,
@@ -123,8 +123,8 @@ class EosNeverLearned(Rule):
         return self.found(
             f"None of the {batch.size} targets in this batch has the end-of-text token (id {end.tokens[0]}) as a "
             f"label, but {number} of them end before the longest, which has {longest} labels. The decoder never "
-            "learns to end a text, so generation continues until max_length or max_new_tokens. Either the tokenizer "
-            "adds no end token, or its label is ignored together with those of the padding.",
+            "learns to end a text, so generation continues until max_length or max_new_tokens. Either the "
+            "tokenizer adds no end token, or its label is ignored together with those of the padding.",
             fix=(
                 "tokenizer(text_target=target + tokenizer.eos_token)",
                 "labels = targets.masked_fill(target_mask == 0, -100)  # use the mask, not the token id",

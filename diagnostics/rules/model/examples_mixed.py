@@ -79,7 +79,8 @@ class ExamplesMixed(Rule):
     ## Known problems
     Models that compare examples on purpose (attention between rows, minibatch statistics in a discriminator,
     experts with limited capacity) also change their predictions, which is why they are reported as a note. Models
-    whose rows are nodes of a graph, or whose first axis may count positions, are not checked.
+    whose rows are nodes of a graph, or whose first axis may count positions, are not checked. Which axis counts
+    positions is known if a DataLoader stacked the rows, or if the targets are the input tokens one place later.
 
     ## Sources
     The documentation for `torch.nn.LSTM` (`batch_first`) and `torch.nn.Softmax` (`dim`); Andrej Karpathy, "A

@@ -77,7 +77,7 @@ def example_axis(subject: Subject, found: list[Axis]) -> Axis:
     if len(found) != 1:
         raise Unclear("it is not clear which axis of the inputs is the batch axis")
     axis, target = found[0], subject.target
-    of_tokens = batch_axis is not None and target is not None and _has_token_targets(axis, target)
+    of_tokens = target is not None and batch_axis is not None and _has_token_targets(axis, target)
     if target is not None and not of_tokens and (not target.ndim or target.shape[0] != axis.whole):
         raise Unclear("the loss does not compare one prediction with one target for each example")
     if batch_axis is None and axis.answers[0].main.ndim > 2:

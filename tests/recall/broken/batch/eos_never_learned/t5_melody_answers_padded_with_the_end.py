@@ -34,9 +34,7 @@ for epoch in range(3):
     for melodies, answers in loader:
         start = torch.full((len(answers), 1), START)
         given = torch.cat([start, answers[:, :-1]], dim=1)
-        logits = model(
-            input_ids=melodies, attention_mask=(melodies != END).long(), decoder_input_ids=given
-        ).logits
+        logits = model(input_ids=melodies, attention_mask=(melodies != END).long(), decoder_input_ids=given).logits
         loss = F.cross_entropy(logits.flatten(0, 1), answers.flatten(), ignore_index=END)
         optimizer.zero_grad()
         loss.backward()

@@ -7,9 +7,7 @@ from torch import nn
 
 torch.manual_seed(3)
 PARTS = ["wal", "ten", "bruck", "ober", "dorf", "hei", "mar", "kirch", "feld", "stein"]
-text = "".join(
-    PARTS[int(torch.randint(10, ()))] + PARTS[int(torch.randint(10, ()))] + "\n" for _ in range(3000)
-)
+text = "".join(PARTS[int(torch.randint(10, ()))] + PARTS[int(torch.randint(10, ()))] + "\n" for _ in range(3000))
 letters = sorted(set(text))
 stream = torch.tensor([letters.index(letter) for letter in text])
 WINDOW, BATCH = 24, 40

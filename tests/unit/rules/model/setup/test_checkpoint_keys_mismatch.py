@@ -104,7 +104,7 @@ class TestLoad:
         facts = LoadedKeys("Peft", len(model), model, symptom.unexpected, 0, trained=False)
         finding = CheckpointKeysMismatch().from_load(facts)
         assert (finding.severity, finding.evidence["loaded"]) == ("warning", 0)
-        assert any("set_peft_model_state_dict" in fix for fix in finding.fix)
+        assert "set_peft_model_state_dict" in finding.fix
 
     def test_of_a_compiled_part(self):
         keys = ("weight", "bias")
