@@ -267,7 +267,7 @@ def _numbers(parameter: nn.Parameter) -> Tensor:
 
 def _is_unchanged(sample: tuple[nn.Parameter, Tensor]) -> bool:
     parameter, before = sample
-    return torch.equal(_numbers(parameter).to(before), before)
+    return bool(torch.equal(_numbers(parameter).to(before), before))
 
 
 calls = ScriptCalls()
