@@ -250,7 +250,7 @@ class RestoreFacts:
 
 @frozen
 class LoadedKeys:
-    """A load into the trained model with ``strict=False``, of whose keys some did not fit.
+    """A load with ``strict=False`` into a model that is trained or evaluated, of whose keys some did not fit.
 
     Attributes:
         model: class name of the module that was loaded.
@@ -259,6 +259,7 @@ class LoadedKeys:
         unexpected: keys of the state dict that the module lacks.
         loaded: keys of the state dict that fit.
         where: the line of the call; None if it is not known.
+        trained: whether the model is trained; if not, it was evaluated with the weights that the load left.
     """
 
     described: ClassVar[str] = "a load with strict=False"
@@ -269,6 +270,7 @@ class LoadedKeys:
     unexpected: tuple[str, ...]
     loaded: int
     where: Where | None = None
+    trained: bool = True
 
 
 @frozen

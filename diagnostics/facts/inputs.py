@@ -46,11 +46,17 @@ class InputSample:
 
 @frozen
 class EndToken:
-    """The token that ends a text, or any of them, by the configuration of a model of transformers."""
+    """The token that ends a text, or any of them, by the configuration of a model of transformers.
+
+    Attributes:
+        tokens: their ids.
+        of_targets: whether the model generates with a decoder of its own, so that texts end in its targets.
+    """
 
     described: ClassVar[str] = "the end token of the model"
 
     tokens: tuple[int, ...]
+    of_targets: bool = False
 
 
 @frozen

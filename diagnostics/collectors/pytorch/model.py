@@ -44,9 +44,18 @@ def configuration(model: nn.Module) -> Any:
 
 def end_token(model: nn.Module) -> EndToken | None:
     """Return the token that ends a text by a model's configuration; None if it names none."""
-    named = getattr(configuration(uncompiled(model)), "eos_token_id", None)
+    config = configuration(uncompiled(model))
+    named = getattr(config, "eos_token_id", None)
     tokens = tuple(one for one in (named if isinstance(named, list) else [named]) if isinstance(one, int))
-    return EndToken(tokens) if tokens else None
+    if not tokens:
+        return None
+    return EndToken(tokens, of_targets=config.is_encoder_decoder is True and _generates(uncompiled(model)))
+
+
+def _generates(model: nn.Module) -> bool:
+    """Return whether a model of transformers writes texts: one with an encoder may also classify its input."""
+    inner = getattr(model, "get_base_model", lambda: model)()  # of PEFT
+    return any(kind.__name__ == "GenerationMixin" for kind in type(inner).__mro__)
 
 
 def fills_in_tokens(model: nn.Module) -> bool:

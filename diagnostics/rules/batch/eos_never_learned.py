@@ -26,6 +26,9 @@ class EosNeverLearned(Rule):
     the model's configuration. The rule fires if the end-of-text token is not a label anywhere in the batch, and
     says why: its label is ignored, the attention mask treats it as padding, or the texts contain no such token.
 
+    For a model with an encoder and a decoder that generates, such as T5, it checks the targets. It fires if some
+    are shorter than the longest of the batch and the end token is not a label in any of them.
+
     ## Why it is bad
     The model never learns where a text ends. The loss is low, but generated text runs on until `max_new_tokens`,
     repeating itself or starting a new text. The usual cause is `tokenizer.pad_token = tokenizer.eos_token`
@@ -52,11 +55,12 @@ class EosNeverLearned(Rule):
     are our choice. A text whose only label is a single word, such as a verdict, does not need an end token. If no
     text has an unmasked end token, the finding is only a note. It remains a warning if the labels at the
     beginning of at least 2 texts are ignored, as they are for prompts: such a model will be used to generate
-    answers.
+    answers. Among a decoder's targets, at least 2 must be shorter than the longest, which must have 4 labels.
 
     ## Known problems
     Only one batch is checked. A batch without an attention mask is not checked, and neither are blocks of equal
-    length, which may end anywhere. A text that was cut off at the maximum length has no end to learn.
+    length, which may end anywhere. A text that was cut off at the maximum length has no end to learn. Targets that
+    all end with the same token are not checked: the script may stop at that token, or at a full stop.
 
     ## Sources
     The documentation and source code of `transformers.DataCollatorForLanguageModeling`; public issues about
@@ -70,6 +74,8 @@ class EosNeverLearned(Rule):
         """Check the labels of the last tokens."""
         ids, mask = batch.token_ids, batch.attention_mask
         ignored = -100 if batch.ignore_index is None else batch.ignore_index
+        if end.of_targets:
+            return self._of_targets(batch, end, ignored)
         labels = None if ids is None or ids.ndim != 2 else _of_tokens(batch.labels, ids, ignored)
         if ids is None or labels is None:
             raise NotApplicable("needs a label for each token")
@@ -94,6 +100,36 @@ class EosNeverLearned(Rule):
         prompts = padded & ~counted[rows, np.minimum(first + 1, length - 1)]  # the label of a first token may be
         hidden = np.isin(ids[mask == 0], end.tokens).all()
         return self._absent(len(ids), int(padded.sum()), int(prompts.sum()), end.tokens[0], hidden=bool(hidden))
+
+    def _of_targets(self, batch: BatchFacts, end: EndToken, ignored: int) -> Finding | None:
+        """Check the labels of a decoder, which are texts of their own."""
+        targets = batch.class_labels
+        if batch.labels is None or targets is None or batch.labels.size % batch.size or batch.labels.ndim > 2:
+            raise NotApplicable("needs a label for each token")
+        labels = batch.labels.reshape(batch.size, -1)
+        counted = labels != ignored
+        lengths = counted.sum(axis=1)
+        longest = int(lengths.max(initial=0))
+        shorter = (lengths > 0) & (lengths < longest)
+        if shorter.sum() < TEXTS or longest < LABELS:
+            raise NotApplicable(f"needs at least {TEXTS} targets that are shorter than the longest")
+        if np.isin(labels[counted], end.tokens).any():
+            return None
+        last = labels.shape[1] - 1 - np.argmax(counted[:, ::-1], axis=1)
+        if len(np.unique(labels[shorter, last[shorter]])) == 1:
+            raise NotApplicable("all targets end with the same token, at which the script may stop")
+        number = int(shorter.sum())
+        return self.found(
+            f"None of the {batch.size} targets in this batch has the end-of-text token (id {end.tokens[0]}) as a "
+            f"label, but {number} of them end before the longest, which has {longest} labels. The decoder never "
+            "learns to end a text, so generation continues until max_length or max_new_tokens. Either the "
+            "tokenizer adds no end token, or its label is ignored together with those of the padding.",
+            fix=(
+                "tokenizer(text_target=target + tokenizer.eos_token)",
+                "labels = targets.masked_fill(target_mask == 0, -100)  # use the mask, not the token id",
+            ),
+            evidence={"texts": batch.size, "shorter": number, "longest": longest, "token": end.tokens[0]},
+        )
 
     def _ignored(self, texts: int, ended: int, token: int) -> Finding:
         return self.found(

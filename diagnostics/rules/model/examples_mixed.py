@@ -79,7 +79,8 @@ class ExamplesMixed(Rule):
     ## Known problems
     Some models compare examples on purpose: attention between rows, minibatch statistics in a discriminator,
     experts with limited capacity. Their predictions change as well, so the finding is often only a note. Models
-    whose rows are nodes of a graph, or whose first axis may be a sequence of positions, are not checked.
+    whose rows are nodes of a graph are not checked. Neither are models whose first axis may be a sequence of
+    positions, unless a DataLoader stacked the rows or the targets are the next tokens of the input.
 
     ## Sources
     The documentation for `torch.nn.LSTM` (`batch_first`) and `torch.nn.Softmax` (`dim`); Andrej Karpathy, "A

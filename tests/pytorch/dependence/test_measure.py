@@ -107,6 +107,39 @@ class TestExamples:
         facts = measure(subject(model, torch.randn(16, 32, 4), target=torch.zeros(16, 32)))
         assert facts.why_not["examples"] == "it is not clear which axis of the inputs is the batch axis"
 
+    @pytest.mark.parametrize("flat", [False, True])
+    @pytest.mark.parametrize(("time_first", "batch_first"), [(False, False), (True, True)])
+    def test_next_tokens_show_that_a_recurrent_layer_runs_along_the_batch(self, time_first, batch_first, flat):
+        facts = self.of_text(time_first, batch_first, flat)
+        assert (facts.mixing.kind, facts.mixing.axis) == ("recurrent", int(time_first))
+        assert facts.change > 0
+
+    @pytest.mark.parametrize("time_first", [False, True])
+    def test_next_tokens_show_that_a_recurrent_layer_runs_along_time(self, time_first):
+        facts = self.of_text(time_first, not time_first, True)
+        assert (facts.change, facts.examples) == (0.0, 32)
+
+    def of_text(self, time_first, batch_first, flat):
+        torch.manual_seed(0)
+        text = torch.randint(20, (32, 15))
+        given, target = (part.T.contiguous() if time_first else part for part in (text[:, :-1], text[:, 1:]))
+        model = Lambda(
+            lambda x, words, rnn, head: head(rnn(words(x))[0]),
+            nn.Embedding(20, 6),
+            nn.GRU(6, 8, batch_first=batch_first),
+            nn.Linear(8, 20),
+        )
+        return measure(subject(model, given, target=target.flatten() if flat else target))
+
+    def test_targets_for_each_position_of_rows_known_to_be_first(self):
+        torch.manual_seed(0)
+        model = Lambda(lambda x, rnn, head: head(rnn(x)[0]), nn.LSTM(6, 8), nn.Linear(8, 3))
+        tags = torch.randint(3, (32 * 12,))
+        facts = measure(subject(model, torch.randn(32, 12, 6), target=tags, batch_first=True))
+        assert facts.mixing.kind == "recurrent"
+        facts = measure(subject(model, torch.randn(32, 12, 6), target=tags[:-12], batch_first=True))
+        assert "one target for each example" in facts.why_not["examples"]
+
     def test_time_that_is_over_is_said(self):
         facts = of_rows(nn.Linear(4, 3), 4, deadline=0.0)
         assert facts.why_not["examples"] == facts.why_not["inputs"] == "there was no time left for this check"

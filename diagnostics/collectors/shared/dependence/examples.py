@@ -69,16 +69,42 @@ def example_axis(subject: Subject, found: list[Axis]) -> Axis:
     Raises:
         Unclear: there is not one, or answers and targets do not belong to single examples.
     """
-    if subject.batch_first:
-        found = [axis for axis in found if axis.of_inputs == 0]
+    batch_axis = _beside_next_tokens(subject)
+    if batch_axis is None and subject.batch_first:
+        batch_axis = 0
+    if batch_axis is not None:
+        found = [axis for axis in found if axis.of_inputs == batch_axis]
     if len(found) != 1:
         raise Unclear("it is not clear which axis of the inputs is the batch axis")
     axis, target = found[0], subject.target
-    if target is not None and (not target.ndim or target.shape[0] != axis.whole):
+    of_tokens = target is not None and batch_axis is not None and _has_token_targets(axis, target)
+    if target is not None and not of_tokens and (not target.ndim or target.shape[0] != axis.whole):
         raise Unclear("the loss does not compare one prediction with one target for each example")
-    if not subject.batch_first and axis.answers[0].main.ndim > 2:
+    if batch_axis is None and axis.answers[0].main.ndim > 2:
         raise Unclear("it is not clear whether the first axis counts examples or positions")
     return axis
+
+
+def _beside_next_tokens(subject: Subject) -> int | None:
+    """Return the axis of examples of a model that predicts the next token; None of others.
+
+    Along the other axis, the targets are the tokens themselves, one place later.
+    """
+    tokens, target = next(iter(subject.inputs.values()), None), subject.target
+    if tokens is None or tokens.ndim != 2 or tokens.dtype.kind not in "iu" or min(tokens.shape) < 2:
+        return None
+    if target is None or target.dtype.kind not in "iu" or target.size != tokens.size:
+        return None
+    next_tokens = target.reshape(tokens.shape)
+    along = [np.array_equal(next_tokens[:-1], tokens[1:]), np.array_equal(next_tokens[:, :-1], tokens[:, 1:])]
+    return along.index(False) if along.count(True) == 1 else None
+
+
+def _has_token_targets(axis: Axis, target: Array) -> bool:
+    """Whether each example has predictions at several positions, and the loss has one target for each of them."""
+    shape = axis.answers[0].main.shape
+    positions = math.prod(size for place, size in enumerate(shape[:-1]) if place != axis.of_answers)
+    return len(shape) > 2 and axis.of_answers < len(shape) - 1 and target.size == axis.whole * positions
 
 
 def cut(inputs: Inputs, axis: Axis | int, rows: Array, whole: int) -> dict[str, Array]:

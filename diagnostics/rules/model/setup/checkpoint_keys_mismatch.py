@@ -43,13 +43,14 @@ class CheckpointKeysMismatch(MessageRule):
     ## What it does
     Compares the missing and the unexpected keys in the error message. Reports a prefix that would make them equal,
     a checkpoint that contains more than the model's state, or the layers that differ. In a watched run, it makes
-    the same comparison after a `load_state_dict(..., strict=False)` that found hardly any of the model's keys.
+    the same comparison after a `load_state_dict(..., strict=False)` that found hardly any of the model's keys, if
+    the model is then trained, or is evaluated while its missing weights are unchanged.
 
     ## Why it is bad
     `load_state_dict` matches weights by name. `DataParallel` and `DistributedDataParallel` put `module.` in front
     of every name, and `torch.compile` puts `_orig_mod.`; a checkpoint saved with such a wrapper and loaded without
-    it matches nothing. `strict=False` silences the error and leaves every unmatched weight at its random initial
-    value.
+    it matches nothing. PEFT saves an adapter's weights without the adapter's name, which the model's own keys
+    contain. `strict=False` silences the error and leaves every unmatched weight at its initial value.
 
     ## Example
     ```python
@@ -109,9 +110,14 @@ class CheckpointKeysMismatch(MessageRule):
         seen, fix = _of_model(symptom, strict=False)
         got = "loaded nothing" if not loaded.loaded else f"loaded little: {loaded.loaded} keys match"
         none = "none" if len(loaded.missing) == loaded.keys else f"only {loaded.keys - len(loaded.missing)}"
+        then = (
+            "The model trains from random initial weights."
+            if loaded.trained
+            else "The script then evaluates the model with the weights it had before the load."
+        )
         return self.found(
             f"`load_state_dict(..., strict=False)` {got}: the checkpoint has {none} of the {loaded.keys} keys of "
-            f"{loaded.model}. {seen} The model trains from random initial weights.",
+            f"{loaded.model}. {seen} {then}",
             fix=(*((fix,) if isinstance(fix, str) else fix), "print what load_state_dict returns"),
             evidence={
                 "model": loaded.model,
@@ -164,6 +170,26 @@ def renamed_part(symptom: CheckpointKeysDiffer) -> tuple[str, str] | None:
     return None
 
 
+def inserted_part(symptom: CheckpointKeysDiffer) -> str | None:
+    """Return the part that missing keys have inside and the unexpected ones lack; ``-PART`` if those have it.
+
+    More than half of the shorter keys must become one of the longer ones with it, and more than one.
+    """
+    missing, unexpected = set(symptom.missing), set(symptom.unexpected)
+    for longer, shorter, sign in ((missing, unexpected, ""), (unexpected, missing, "-")):
+        for key in sorted(shorter)[:2]:
+            parts = key.split(".")
+            for place in range(1, len(parts)):
+                begin, end = f"{'.'.join(parts[:place])}.", f".{'.'.join(parts[place:])}"
+                size = len(begin) + len(end)
+                inner = {one[len(begin) : -len(end)] for one in longer if len(one) > size}
+                for part in sorted(one for one in inner if f"{begin}{one}{end}" in longer)[:2]:
+                    without = {one.replace(f".{part}.", ".", 1) for one in longer if f".{part}." in one}
+                    if len(without & shorter) > 1 and 2 * len(without & shorter) > len(shorter):
+                        return sign + part
+    return None
+
+
 def divided(missing: Sequence[str], unexpected: Sequence[str]) -> str | None:
     """Return the layer that the checkpoint replaces by several, if that explains every missing key."""
     layers = {key.rpartition(".")[0] for key in missing}
@@ -210,6 +236,29 @@ def is_container(symptom: CheckpointKeysDiffer) -> bool:
         return False
     known = {*HOLD_WEIGHTS, *BESIDE_WEIGHTS}
     return names <= known or bool(names & BESIDE_WEIGHTS and any("." in key for key in symptom.missing))
+
+
+def _of_inserted(symptom: CheckpointKeysDiffer, part: str, model: str) -> tuple[str, Fix]:
+    """Report keys that differ by a part inside them, such as the name of an adapter."""
+    name, longer = part.removeprefix("-"), symptom.unexpected if part.startswith("-") else symptom.missing
+    example = next(key for key in sorted(longer) if f".{name}." in key)
+    owner = "the checkpoint" if part.startswith("-") else model
+    by = f" (added by {WRAPPERS[f'{name}.']})" if name in ("module", "_orig_mod") else ""
+    seen = (
+        f"The keys of {owner} contain {name!r}{by}, as in {example}; those of "
+        f"{model if part.startswith('-') else 'the checkpoint'} are the same without it."
+    )
+    renaming = (
+        f"state = {{key.replace('.{name}.', '.', 1): value for key, value in state.items()}}"
+        if part.startswith("-")
+        else f"insert '.{name}' into the checkpoint's keys, so that they read {example}"
+    )
+    if "lora_" in example:
+        return seen, (
+            "peft.set_peft_model_state_dict(model, state)  # adds the adapter's name to the keys",
+            "PeftModel.from_pretrained(base, folder)  # builds the adapter and loads it",
+        )
+    return seen, renaming
 
 
 def _of_container(symptom: CheckpointKeysDiffer) -> tuple[str, Fix]:
@@ -265,6 +314,8 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False, strict: bool
         )
     if is_container(symptom):
         return _of_container(symptom)
+    if (part := inserted_part(symptom)) is not None:
+        return _of_inserted(symptom, part, model)
     differences = []
     if symptom.missing:
         differences.append(

@@ -100,3 +100,39 @@ class TestTextsWithoutAnEnd:
     def test_not_applicable_to_one_short_text(self):
         with pytest.raises(NotApplicable):
             RULE.from_batch(batch(UNENDED_LABELS[:2], MASK[:2], UNENDED[:2]), END_OF_UNENDED)
+
+
+TARGETS = np.where(np.arange(6) < np.array([6, 4, 3, 5])[:, None], np.arange(20, 44).reshape(4, 6), -100)
+DECODER = EndToken((1,), of_targets=True)
+CUT = np.full_like(TARGETS, -100)
+CUT[:, :3] = TARGETS[:, :3]
+
+
+class TestTargetsOfADecoder:
+    @pytest.mark.parametrize("labels", [TARGETS, TARGETS.ravel()], ids=["rows", "flat"])
+    def test_fires_where_no_target_has_an_end(self, labels):
+        finding = RULE.from_batch(batch(labels), DECODER)
+        assert (finding.rule, finding.severity, finding.stage) == ("eos-never-learned", "warning", "batch")
+        assert finding.evidence == {"texts": 4, "shorter": 3, "longest": 6, "token": 1}
+
+    @pytest.mark.parametrize("rows", [[0, 1, 2, 3], [2]])
+    def test_silent_where_an_end_counts(self, rows):
+        labels = TARGETS.copy()
+        labels[rows, [[5, 3, 2, 4][row] for row in rows]] = 1
+        assert RULE.from_batch(batch(labels), DECODER) is None
+
+    @pytest.mark.parametrize(
+        "labels",
+        [
+            np.where(np.roll(TARGETS, -1, axis=1) == -100, np.where(TARGETS > 0, 9, -100), TARGETS),
+            CUT,
+            TARGETS[:, :3],
+            np.full_like(TARGETS, -100),
+            np.arange(4),
+            None,
+        ],
+        ids=["stop sign", "equal lengths", "short", "ignored", "classes", "none"],
+    )
+    def test_not_applicable_where_targets_may_need_no_end(self, labels):
+        with pytest.raises(NotApplicable):
+            RULE.from_batch(batch(labels), DECODER)

@@ -3,7 +3,7 @@ from diagnostics.facts.calls import LoadedKeys
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import CheckpointKeysDiffer
 from diagnostics.facts.where import Where
-from diagnostics.rules.model.setup.checkpoint_keys_mismatch import CheckpointKeysMismatch, prefix_of
+from diagnostics.rules.model.setup.checkpoint_keys_mismatch import CheckpointKeysMismatch, inserted_part, prefix_of
 
 RULE = CheckpointKeysMismatch()
 CRASH = CrashFacts("RuntimeError", "", (), live=False)
@@ -89,6 +89,34 @@ class TestLoad:
         assert finding.fix == (
             "state = {key.replace('encoder.', 'backbone.', 1): value for key, value in state.items()}"
         )
+
+    def test_of_an_adapter_without_its_name(self):
+        layers = [f"model.layers.{n}.q_proj" for n in range(3)]
+        model = (
+            *(f"{layer}.lora_A.default.weight" for layer in layers),
+            *(f"{layer}.base_layer.weight" for layer in layers),
+        )
+        symptom = CheckpointKeysDiffer("Peft", model, tuple(f"{layer}.lora_A.weight" for layer in layers))
+        assert inserted_part(symptom) == "default"
+        facts = LoadedKeys("Peft", len(model), model, symptom.unexpected, 0, trained=False)
+        finding = CheckpointKeysMismatch().from_load(facts)
+        assert (finding.severity, finding.evidence["loaded"]) == ("warning", 0)
+        assert "set_peft_model_state_dict" in finding.fix
+
+    def test_of_a_compiled_part(self):
+        keys = ("weight", "bias")
+        state = tuple(f"net.encoder._orig_mod.{key}" for key in keys)
+        model = (*(f"net.encoder.{key}" for key in keys), "head.weight")
+        assert inserted_part(CheckpointKeysDiffer("Net", model, state)) == "-_orig_mod"
+        assert self.judge(model, state, 0).severity == "warning"
+
+    def test_other_layers_have_no_inserted_part(self):
+        for missing, unexpected in [
+            (("a.0.weight", "a.0.bias"), ("b.1.weight", "b.1.bias")),
+            (("a.b.weight",), ("a.weight",)),
+            (("fc.weight", "fc.bias"), ()),
+        ]:
+            assert inserted_part(CheckpointKeysDiffer("Net", missing, unexpected)) is None
 
     def test_of_another_head_is_meant(self):
         assert self.judge(("fc.weight", "fc.bias"), ("head.weight", "head.bias"), 4) is None

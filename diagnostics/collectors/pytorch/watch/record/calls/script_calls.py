@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.guard import FaultGuard
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from .order import CallOrder
 
 OnLoad = Callable[[nn.Module, RestoreFacts], None]
+MAX_SAMPLED = 8  # parameters that a load left as they were, and of each:
+NUMBERS = 8
+Samples = list[tuple[nn.Parameter, Tensor]]
 
 
 class ScriptCalls:
@@ -43,7 +48,8 @@ class ScriptCalls:
         self._guard = FaultGuard(on_fault=self._failed)
         self._broken = False
         self._state_dicts = StateDicts(self._steps_now)
-        self._unfit: IdentityMap[nn.Module, LoadedKeys] = IdentityMap()  # the latest load into each
+        # The latest load into each, and numbers of parameters that it left as they were.
+        self._unfit: IdentityMap[nn.Module, tuple[LoadedKeys, Samples]] = IdentityMap()
         self._lock = threading.Lock()
 
     @property
@@ -208,7 +214,8 @@ class ScriptCalls:
             return
         fitting = len(state) - len(unexpected)
         name = type(module).__name__
-        self._unfit[module] = LoadedKeys(name, fitting + len(missing), missing, unexpected, fitting, script_line())
+        loaded = LoadedKeys(name, fitting + len(missing), missing, unexpected, fitting, script_line())
+        self._unfit[module] = loaded, _samples(module, set(missing))
 
     def hears_only(self, listener: CallOrder) -> bool:
         """Whether a listener is the only one."""
@@ -218,9 +225,19 @@ class ScriptCalls:
         """Return the loads into a listener's model, or a part of it, of whose keys some did not fit."""
         return [
             keys
-            for module, keys in self._unfit.items()
+            for module, (keys, _) in self._unfit.items()
             if any(listener.owns(parameter) for parameter in module.parameters())
         ]
+
+    def left_as_it_was(self, module: nn.Module) -> list[LoadedKeys]:
+        """Return the loads into a module, or a part of it, of whose keys some did not fit.
+
+        Those are left out whose missing weights the script has set in another way since.
+        """
+        if not len(self._unfit):
+            return []
+        parts = (self._unfit[part] for part in module.modules() if part in self._unfit)
+        return [keys for keys, samples in parts if samples and all(map(_is_unchanged, samples))]
 
     def _tell_loaded(self, module: nn.Module, state: Mapping[str, Any]) -> None:
         load = self._state_dicts.load(module, state)
@@ -232,6 +249,25 @@ class ScriptCalls:
         if load.stale is not None and not owners:
             for _, on_load in self._holders:
                 on_load(load.source, RestoreFacts(1, (load.stale,), 1))
+
+
+def _samples(module: nn.Module, names: set[str]) -> Samples:
+    """Copy the first numbers of parameters with these names, as far as they are at hand."""
+    plain = (
+        parameter
+        for name, parameter in module.named_parameters()
+        if name in names and type(parameter) is nn.Parameter and not parameter.is_meta and parameter.numel()
+    )
+    return [(parameter, _numbers(parameter)) for parameter in islice(plain, MAX_SAMPLED)]
+
+
+def _numbers(parameter: nn.Parameter) -> Tensor:
+    return parameter.detach().reshape(-1)[:NUMBERS].clone()
+
+
+def _is_unchanged(sample: tuple[nn.Parameter, Tensor]) -> bool:
+    parameter, before = sample
+    return bool(torch.equal(_numbers(parameter).to(before), before))
 
 
 calls = ScriptCalls()
