@@ -61,7 +61,7 @@ class UntokenizedDataset(MessageRule):
     The rule knows only the column names of Hugging Face models. A custom model that takes its tokens under a
     different name is not checked, nor is a batch with other id columns, such as those for pair losses. If the
     text columns are dropped and the collator gets the tokens from another source, for example by looking them up
-    by row number, the rule reports this by mistake.
+    by row number, the finding is a false positive.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline"; the documentation for

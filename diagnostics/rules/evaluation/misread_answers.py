@@ -86,7 +86,7 @@ class MisreadAnswers(Rule):
     area under the ROC curve must be at least five standard errors below 0.5. If their origin is unknown, the area
     must be below 0.1, and the finding is a note.
 
-    We chose these thresholds.
+    These thresholds are our own.
 
     ## Known problems
     Metrics computed by hand or by another library are missed, and so are predictions stored in a DataFrame.

@@ -42,8 +42,8 @@ class ClippedByLocalNorm(Rule):
     limit.
 
     ## Known problems
-    Only FullyShardedDataParallel is covered. With `fully_shard`, the function computes the norm over all ranks by
-    itself. Norms that a script computes by hand from local tensors are missed.
+    Only FullyShardedDataParallel is covered. With `fully_shard`, the function already computes the norm over all
+    ranks. Norms that a script computes by hand from local tensors are missed.
 
     ## Sources
     The documentation for `FullyShardedDataParallel.clip_grad_norm_`; github.com/pytorch/pytorch/issues/72548.

@@ -57,7 +57,7 @@ class ExplodingGradients(Rule):
       loss gives up at least half of its earlier decrease. The loss must also rise above that of the step itself,
       which was computed before the update; otherwise the data has changed, as in continual learning.
 
-    We chose these thresholds: spikes during warm-up are 10 to 100 times as large as the norms before them, and
+    These thresholds are our own: spikes during warm-up are 10 to 100 times as large as the norms before them, and
     the run recovers.
 
     ## Known problems

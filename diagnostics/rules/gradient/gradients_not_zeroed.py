@@ -42,7 +42,7 @@ class GradientsNotZeroed(Rule):
 
     ## Thresholds
     At least 4 steps must have been checked, and at least 90% of them must have started with gradients that were
-    not zeroed. We chose both limits. Several backward passes for one step are gradient accumulation and are not
+    not zeroed. Both limits are our own. Several backward passes for one step are gradient accumulation and are not
     reported: only gradients left over from a completed step count.
 
     ## Known problems

@@ -14,7 +14,7 @@ LOCATE = "to find the module where the NaN or infinity first appears"
 
 
 class NonFiniteGradients(MessageRule):
-    """A gradient is NaN or infinite although the model's output is finite.
+    """A gradient is NaN or infinite even though the model's output is finite.
 
     ## What it does
     In a watched run, names the first step whose gradient is not finite. By running that step again on a copy, it
