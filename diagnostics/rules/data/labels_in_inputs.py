@@ -42,9 +42,9 @@ class LabelsInInputs(Rule):
     """The labels are among the inputs, so the loss has no target, or the model can copy the answer.
 
     ## What it does
-    If a batch has no target even though the loss needs one, checks whether one of its inputs is named `labels`,
-    `label`, `label_ids`, `targets`, `target` or `y`. After a crash, it reads the same information from the
-    traceback. In a watched run, it compares input rows with their targets, and looks for an input value that
+    If a batch has no target even though the loss needs one, the rule checks whether one of its inputs is named
+    `labels`, `label`, `label_ids`, `targets`, `target` or `y`. After a crash, it reads the same information from
+    the traceback. In a watched run, it compares input rows with their targets, and looks for an input value that
     equals the target. For a masked language model, it looks for targets that are the mask token itself: this means
     that the labels were copied from the tokens after masking, or are the same tensor.
 

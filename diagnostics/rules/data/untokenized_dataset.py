@@ -26,7 +26,7 @@ class UntokenizedDataset(MessageRule):
     """A model that needs token ids receives plain text.
 
     ## What it does
-    If the model accepts `input_ids` and the dataset contains text, looks for tokens (`input_ids` or
+    If the model accepts `input_ids` and the dataset contains text, the rule looks for tokens (`input_ids` or
     `inputs_embeds`) among the columns that reach the collator. If the text itself reaches the collator, it may
     still be tokenized there, so the collated batch is checked instead.
 

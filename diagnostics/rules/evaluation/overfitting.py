@@ -23,8 +23,8 @@ class Overfitting(Rule):
     """The training loss falls while the evaluation loss rises.
 
     ## What it does
-    In a watched run, compares the evaluation losses passed to `watch.evaluated(loss)` with the training losses
-    between these evaluations. The rule fires if the evaluation loss has clearly risen since its minimum, over
+    In a watched run, the rule compares the evaluation losses passed to `watch.evaluated(loss)` with the training
+    losses between these evaluations. It fires if the evaluation loss has clearly risen since its minimum, over
     several evaluations, while the training loss kept falling.
 
     ## Why it is bad

@@ -16,12 +16,13 @@ class WeightsKeptByReference(Rule):
     """The weights that a script keeps for later are the live ones, which training continues to change.
 
     ## What it does
-    In a watched run, records each `state_dict()` of the model. At each `load_state_dict()`, it checks whether the
-    loaded weights still share memory with the model, and how many steps the optimizer has taken since they were
-    stored. It also reports a module that reloads its own current weights (`a.load_state_dict(a.state_dict())`)
-    while another module with the same layers is trained. In the source code, it looks for a loop that trains a
-    model and assigns the best version so far to a second name without copying it (`best_model = model`). It also
-    looks for a loop that stores the model's weights in a list or dict without copying them.
+    In a watched run, the rule records each `state_dict()` of the model. At each `load_state_dict()`, it checks
+    whether the loaded weights still share memory with the model, and how many steps the optimizer has taken since
+    they were stored. It also reports a module that reloads its own current weights
+    (`a.load_state_dict(a.state_dict())`) while another module with the same layers is trained. In the source code,
+    it looks for a loop that trains a model and assigns the best version so far to a second name without copying it
+    (`best_model = model`). It also looks for a loop that stores the model's weights in a list or dict without
+    copying them.
 
     ## Why it is bad
     `state_dict()` copies nothing: its tensors are the weights themselves. After the next step, the "best" weights

@@ -23,10 +23,11 @@ class TrainModeEvaluation(Rule):
     """The evaluation uses dropout or batch norm in training mode, or random initial states.
 
     ## What it does
-    In a watched run, checks the mode of the forward passes without gradients between training steps, because this
-    is what an evaluation looks like. After the run, calls a copy of the model in evaluation mode twice with the
-    same inputs. Functions such as `F.dropout` do not see the mode of the model, and stay on unless the call turns
-    them off. It also checks whether the forward pass gives a recurrent layer a random initial state.
+    In a watched run, the rule checks the mode of the forward passes without gradients between training steps,
+    because this is what an evaluation looks like. After the run, it calls a copy of the model in evaluation mode
+    twice with the same inputs. Functions such as `F.dropout` do not see the mode of the model, and stay on unless
+    the call turns them off. It also checks whether the forward pass gives a recurrent layer a random initial
+    state.
 
     ## Why it is bad
     In training mode dropout drops units, so the metrics are pessimistic and differ from run to run. Batch norm

@@ -22,8 +22,8 @@ class HalfPrecisionUnderflow(Rule):
     """Gradients are too small for float16 and are rounded to zero.
 
     ## What it does
-    In a few steps of a watched run that computes in float16, counts how many gradient values of each layer are
-    exactly 2^-24, the smallest positive float16 number. If many are, smaller ones were rounded to 0.
+    In a few steps of a watched run that computes in float16, the rule counts how many gradient values of each
+    layer are exactly 2^-24, the smallest positive float16 number. If many are, smaller ones were rounded to 0.
 
     ## Why it is bad
     A gradient of 0 changes nothing, and one that was rounded to 1, 2 or 3 times the smallest number keeps little

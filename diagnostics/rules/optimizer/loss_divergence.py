@@ -20,9 +20,9 @@ class LossDivergence(Rule):
     """The loss diverges even though the updates are of normal size.
 
     ## What it does
-    In a watched run, compares the training loss over the last quarter of the run with its initial and its lowest
-    level. Reports a loss that ended far above both even though the updates were of normal size. Also reports a
-    loss that starts above 0, drops below it, and falls faster and faster.
+    In a watched run, the rule compares the training loss over the last quarter of the run with its initial and its
+    lowest level. It reports a loss that ended far above both even though the updates were of normal size. It also
+    reports a loss that starts above 0, drops below it, and falls faster and faster.
 
     ## Why it is bad
     Training should lower the training loss. If the loss keeps rising, something prevents this: the optimizer

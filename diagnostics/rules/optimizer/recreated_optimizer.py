@@ -11,8 +11,8 @@ class RecreatedOptimizer(Rule):
     """The optimizer is re-created for each step and loses its state.
 
     ## What it does
-    For each model that a script trains, counts the optimizers that took one step and were then replaced with
-    another one for the same parameters.
+    For each model that a script trains, the rule counts the optimizers that took one step and were then replaced
+    with another one for the same parameters.
 
     ## Why it is bad
     The optimizer stores momentum and Adam's running averages. A re-created one starts without them: each step of

@@ -23,8 +23,8 @@ class UnchangedParameters(Rule):
     """No weight of the model changes, even though the optimizer steps, or should.
 
     ## What it does
-    In a watched run, compares the weights before and after each sampled step, and fires if not a single weight
-    ever changed. It also reports
+    In a watched run, the rule compares the weights before and after each sampled step, and fires if not a single
+    weight ever changed. It also reports
 
     - a loop with many passes but without a single optimizer step,
     - in TensorFlow, gradients that are computed with a `tf.GradientTape` and never applied,
