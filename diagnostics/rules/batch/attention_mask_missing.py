@@ -65,8 +65,8 @@ class AttentionMaskMissing(Rule):
     ## Known problems
     A causal language model never attends to padding at the end. Classes named `…ForCausalLM` and `…LMHeadModel`
     are therefore not reported if the padding is at the end; decoders with other names are not recognised. A model
-    that derives the mask from the ids is reported by mistake, unless its predictions were compared. Predictions
-    can be compared only if there is one per row.
+    that derives the mask from the ids is wrongly reported, unless its predictions were compared. Predictions can
+    be compared only if there is one per row.
 
     ## Sources
     The Hugging Face course, chapter 2, "Handling multiple sequences" (attention masks); the warning that

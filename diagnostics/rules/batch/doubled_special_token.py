@@ -39,9 +39,9 @@ class DoubledSpecialToken(Rule):
     ```
 
     ## Thresholds
-    There must be at least 4 rows, each with at least 4 tokens after the repeated one. We chose these thresholds.
-    The finding is a note if the model is not from transformers: its tokens may be letters, and each text may begin
-    with the same letter twice.
+    There must be at least 4 rows, each with at least 4 tokens after the repeated one. These thresholds are our
+    own. The finding is a note if the model is not from transformers: its tokens may be letters, and each text may
+    begin with the same letter twice.
 
     ## Known problems
     Only one batch is checked, and only the beginning of its rows, because two end tokens may be padding.

@@ -41,8 +41,8 @@ class MaskedCausalInputs(Rule):
 
     ## Thresholds
     There must be at least 16 labels, and at most half of the tokens may have one. At least half of the labels
-    must differ both from the token at their position and from the next token. We chose these limits: the collator
-    labels 15% of the tokens and replaces 90% of those.
+    must differ both from the token at their position and from the next token. These limits are our own: the
+    collator labels 15% of the tokens and replaces 90% of those.
 
     ## Known problems
     Models are recognised by their class names. A causal model that is deliberately trained to fill in gaps is

@@ -30,8 +30,8 @@ class RepeatedBatch(Rule):
 
     ## What it does
     Reads training rows and counts those with distinct inputs. The rule fires if all rows are the same, or if the
-    distinct rows fit into one batch although many rows were read. In a watched run, it compares the batches used
-    in different steps.
+    distinct rows fit into one batch even though many rows were read. In a watched run, it compares the batches
+    used in different steps.
 
     ## Why it is bad
     The dataset claims to have many rows but returns only one, or a generator yields its first batch forever. The
@@ -62,13 +62,13 @@ class RepeatedBatch(Rule):
       one batch. It is a warning if the loader's dataset is known to have at least four times as many rows as the
       batch. A custom dataset must implement `__len__`, and its batches must have the loader's batch size.
     - At least 64 rows from the batches of a watched run were checked, and at most an eighth of them are distinct,
-      although the rows read from the dataset itself include at least eight times as many distinct ones.
+      even though the rows read from the dataset itself include at least eight times as many distinct ones.
 
     The rows may also be identical because the dataset, the tokenizer or the collator makes them so. The finding
     blames these, instead of the loop or the sampler, if at most an eighth of the rows in the first batch have
     distinct inputs, and rows with the same inputs have different labels.
 
-    We chose these thresholds.
+    These thresholds are our own.
 
     ## Known problems
     A table with few columns has few possible rows, so rows naturally repeat. The second threshold therefore

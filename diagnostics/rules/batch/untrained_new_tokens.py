@@ -15,8 +15,8 @@ class UntrainedNewTokens(Rule):
     """Tokens were added to a model whose embedding is frozen.
 
     ## What it does
-    Under `diagnose run`, records the rows that `resize_token_embeddings` adds to the embedding of a transformers
-    model, and looks for their tokens in a batch if the embedding is frozen.
+    Under `diagnose run`, the rule records the rows that `resize_token_embeddings` adds to the embedding of a
+    transformers model, and looks for their tokens in a batch if the embedding is frozen.
 
     ## Why it is bad
     The new rows keep their initial values, which are random or near the mean of the other rows. The new tokens

@@ -60,7 +60,7 @@ class ClassImbalance(Rule):
     ratio of the label counts of their classes, to within 15% plus sampling error. The most common class must have
     at least twice the labels and twice the weight of the rarest.
 
-    Weights count as balanced but in the wrong order if three things hold:
+    Weights count as balanced but in the wrong order if three conditions hold:
 
     - Their inverses add up, within 1%, to the number of classes, the number of rows, or 1.
     - The inverses are distributed like the label counts.

@@ -42,11 +42,11 @@ class LabelsInInputs(Rule):
     """The labels are among the inputs, so the loss has no target, or the model can copy the answer.
 
     ## What it does
-    If a batch has no target although the loss needs one, checks whether one of its inputs is named `labels`,
-    `label`, `label_ids`, `targets`, `target` or `y`. After a crash, it reads the same information from the
-    traceback. In a watched run, it compares input rows with their targets, and looks for an input value that
-    equals the target. For a masked language model, it looks for targets that are the mask token itself: this
-    means that the labels were copied from the tokens after masking, or are the same tensor.
+    If a batch has no target even though the loss needs one, the rule checks whether one of its inputs is named
+    `labels`, `label`, `label_ids`, `targets`, `target` or `y`. After a crash, it reads the same information from
+    the traceback. In a watched run, it compares input rows with their targets, and looks for an input value that
+    equals the target. For a masked language model, it looks for targets that are the mask token itself: this means
+    that the labels were copied from the tokens after masking, or are the same tensor.
 
     ## Why it is bad
     The loss compares the prediction with a target. If a batch is a single dict, Keras treats everything in it as
@@ -98,7 +98,7 @@ class LabelsInInputs(Rule):
     model must return at least 90% of them. If the model has no other token input, its predictions must not depend
     on later tokens: otherwise it may be an autoencoder, unless it is a `ForMaskedLM` class from transformers.
 
-    A token counts as the mask token if four things hold:
+    A token counts as the mask token if four conditions hold:
 
     - Every target equals the input at its position.
     - At most half of the positions have a target.
@@ -106,7 +106,7 @@ class LabelsInInputs(Rule):
     - It occurs nowhere else.
 
     If the model is not a `ForMaskedLM` class, its predictions must also depend on later tokens: a decoder may
-    have targets only for an answer, which is often the same word. We chose these shares; BERT masks 15% of the
+    have targets only for an answer, which is often the same word. These shares are our own; BERT masks 15% of the
     tokens and replaces 80% of these with the mask token.
 
     ## Known problems

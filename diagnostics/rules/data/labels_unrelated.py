@@ -63,7 +63,7 @@ class LabelsUnrelated(Rule):
     ```
 
     ## Thresholds
-    We chose the numbers below. At least 32 rows must recur, and hardly any of them may occur twice within an
+    The numbers below are our own. At least 32 rows must recur, and hardly any of them may occur twice within an
     epoch. The share of unchanged targets may exceed that of a random reassignment by at most two standard
     deviations. The mean squared change must be at least 80% of that under a random reassignment. Noisy labels, or
     labels from several annotators, change less. At least a quarter of the changed targets must have belonged to

@@ -28,7 +28,7 @@ class LeakedEvaluationRows(Rule):
     `diagnose run` also searches the script for held-out data that is never used because code that is named like
     an evaluation reads the training data instead. This code may be a second loader, a result such as
     `val_accuracy = evaluate(model, train_loader)`, or a function that iterates over the training data instead of
-    its argument. With `tf.data`, it checks whether `take` and `skip` split a dataset that is reshuffled in each
+    its argument. With `tf.data`, it checks whether `take` and `skip` split a dataset that is reshuffled on every
     iteration. For a Keras model that is fitted several times, it checks whether the evaluation rows were used in
     an earlier fit, as when all folds of a cross-validation train the same model.
 
@@ -65,7 +65,7 @@ class LeakedEvaluationRows(Rule):
     it as well. If all evaluation rows are in the training set, the finding is a note only if the estimated share
     is at least 90% (our choice).
 
-    A model that is fitted several times is reported if three things hold:
+    A model that is fitted several times is reported if three conditions hold:
 
     - Two evaluations follow different fits that share rows.
     - 90% of the evaluation rows were used in earlier fits, but none in the latest one.

@@ -28,7 +28,7 @@ KEEP_FRACTIONS = "targets.float()  # from the start, not .long() or .int(), whic
 
 
 class SingleClassLabels(MessageRule):
-    """All labels that contribute to the loss belong to one class, although the model has several.
+    """All labels that contribute to the loss belong to one class, even though the model has several.
 
     ## What it does
     Compares the labels of the rows that were read. The finding is an error if the whole dataset was read, and a

@@ -33,9 +33,9 @@ class SortedByLabel(Rule):
     """The rows are sorted by label and not shuffled, so each batch contains a single class.
 
     ## What it does
-    Reads the labels of the first batches in training order. The rule fires if several of these batches contain a
-    single class although the data has more, and nothing is known to shuffle the rows. In a watched run, it checks
-    the labels of the training batches.
+    Reads the labels of the first few batches in training order. The rule fires if several of these batches contain
+    a single class even though the data has more, and nothing is known to shuffle the rows. In a watched run, it
+    checks the labels of the training batches.
 
     ## Why it is bad
     A step sees only its own batch. If the batch contains one class, the gradient pushes the model to predict that
@@ -55,14 +55,14 @@ class SortedByLabel(Rule):
     loader = DataLoader(dataset, batch_size=32, shuffle=True)
     ```
 
-    In Keras, `model.fit` shuffles arrays by itself, but not a `tf.data.Dataset`: write
-    `dataset.shuffle(number_of_rows).batch(32)`, in this order.
+    In Keras, `model.fit` shuffles arrays by default, but not a `tf.data.Dataset`: write
+    `dataset.shuffle(number_of_rows).batch(32)`, in that order.
 
     ## Thresholds
-    We chose the limits below. At least 3 of the first batches must contain only one class, with at least 8 labels
-    in each batch. In random order, the probability of this must be below 1 in 1000, given the class frequencies
-    among the labels read, so that rare classes alone are not reported. If only the first labels were read and all
-    are equal, the model must have at least three outputs.
+    The limits below are our own. At least 3 of the first few batches must contain only one class, with at least 8
+    labels in each batch. In random order, the probability of this must be below 1 in 1000, given the class
+    frequencies among the labels read, so that rare classes alone are not reported. If only the first labels were
+    read and all are equal, the model must have at least three outputs.
 
     If arrays are passed to Keras, all labels are read, and runs of equal labels must be at least 20 rows long on
     average. The rows that `validation_split` holds out are then compared with the others. If the rows are not
@@ -75,7 +75,7 @@ class SortedByLabel(Rule):
     ## Known problems
     Batches of one class may be intended: some losses for pairs or prototypes need them, and a time series may
     have to stay in order. A dataset with a shuffle buffer counts as shuffled unless the buffer is known to hold
-    less than 10% of the rows. Only the first batches are read.
+    less than 10% of the rows. Only the first few batches are read.
 
     ## Sources
     The documentation for `torch.utils.data.DataLoader` (`shuffle`), `tf.data.Dataset.shuffle` (`buffer_size`) and

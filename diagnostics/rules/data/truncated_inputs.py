@@ -45,8 +45,8 @@ class TruncatedInputs(Rule):
     ## Known problems
     If all rows have the same length, only the original texts can distinguish truncated text from text packed into
     blocks. The rule then does not apply to a dataset without a text column. Packed text with a few shorter blocks
-    is reported by mistake, and so is data that naturally has a nearly constant length. The text that was cut off
-    may also be irrelevant. This is why the finding is a note.
+    is wrongly reported, and so is data that naturally has a nearly constant length. The text that was cut off may
+    also be irrelevant. This is why the finding is a note.
 
     ## Sources
     The Hugging Face documentation "Padding and truncation"; the Hugging Face course, chapter 7, "Question

@@ -61,9 +61,9 @@ class UnscaledInputs(Rule):
     ```
 
     ## Thresholds
-    We chose the numbers below. An input, or one column of a table (of at most 1000 columns), must have a root
-    mean square of at least 30. Standardised values have a root mean square of 1, and MNIST's raw pixels one of
-    78. Targets must also be at least 10 times the largest initial output.
+    The numbers below are our own. An input, or one column of a table (of at most 1000 columns), must have a root
+    mean square of at least 30. Standardised values have a root mean square of 1; for MNIST's raw pixels, it is 78.
+    Targets must also be at least 10 times the largest initial output.
 
     Images count as scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and the
     batch is already between -1 and 1. A first layer that standardises its inputs may have been adapted to other
@@ -72,11 +72,12 @@ class UnscaledInputs(Rule):
 
     Inputs count as tiny if their overall root mean square is at most 0.02, as with pixel values divided by 255
     twice. A watched run shows harm if, after at least 100 steps, it ends no better than the best constant
-    prediction, although a linear or radial fit to the same rows, once standardised, predicts other rows. For large
-    inputs, the loss must end at least twice as high as that of the constant prediction.
+    prediction, even though a linear or RBF (radial basis function) fit to the same rows, once standardised,
+    predicts other rows. For large inputs, the loss must end at least twice as high as that of the constant
+    prediction.
 
     Large inputs do harm if the initial loss exceeds the threshold of `initial-loss-off`. They also do harm if
-    three things hold in the trial run:
+    three conditions hold in the trial run:
 
     - The median loss in the second half is more than 10% above that of the best constant prediction.
     - Another decrease like the one from the first half to the second would not be enough to reach the constant

@@ -26,7 +26,7 @@ class UntokenizedDataset(MessageRule):
     """A model that needs token ids receives plain text.
 
     ## What it does
-    If the model accepts `input_ids` and the dataset contains text, looks for tokens (`input_ids` or
+    If the model accepts `input_ids` and the dataset contains text, the rule looks for tokens (`input_ids` or
     `inputs_embeds`) among the columns that reach the collator. If the text itself reaches the collator, it may
     still be tokenized there, so the collated batch is checked instead.
 
@@ -61,7 +61,7 @@ class UntokenizedDataset(MessageRule):
     The rule knows only the column names of Hugging Face models. A custom model that takes its tokens under a
     different name is not checked, nor is a batch with other id columns, such as those for pair losses. If the
     text columns are dropped and the collator gets the tokens from another source, for example by looking them up
-    by row number, the rule reports this by mistake.
+    by row number, the finding is a false positive.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline"; the documentation for

@@ -13,8 +13,8 @@ class InstallationMismatch(MessageRule):
     """Packages, driver and GPU are incompatible; the training code is not at fault.
 
     ## What it does
-    Recognises errors of CUDA, PyTorch, NumPy and the dynamic linker that are caused by incompatible versions, and
-    code that uses a name missing from the installed version of a library.
+    Recognises errors from CUDA, PyTorch, NumPy and the dynamic linker that are caused by incompatible versions,
+    and code that uses a name missing from the installed version of a library.
 
     ## Why it is bad
     PyTorch is compiled for one CUDA version and a list of GPU architectures. A driver that is too old, a GPU that

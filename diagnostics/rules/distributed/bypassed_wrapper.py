@@ -15,7 +15,7 @@ class BypassedWrapper(Rule):
     """A model is wrapped in DistributedDataParallel but trained without the wrapper.
 
     ## What it does
-    Under `diagnose run` with several processes, counts the forward passes with gradients that go through
+    Under `diagnose run` with several processes, the rule counts the forward passes with gradients that go through
     DistributedDataParallel and those that call the wrapped module directly. It also compares the module's
     trainable parameters with those at the time of wrapping.
 

@@ -54,7 +54,7 @@ FIX_BY_HAND = (
 
 
 class DivergedReplicas(Rule):
-    """The replicas of one model differ between ranks although they should be identical.
+    """The replicas of one model differ between ranks even though they should be identical.
 
     ## What it does
     Under `diagnose run` with several processes, each rank samples a few values from up to 32 parameters of a

@@ -15,8 +15,8 @@ class LauncherFailure(MessageRule):
     """The text contains only the launcher's report; the failed process's traceback is elsewhere.
 
     ## What it does
-    If the text contains no worker traceback, recognises the summaries that torchrun, srun, mpirun, accelerate and
-    `torch.multiprocessing.spawn` print, and reads from them which rank failed first and how.
+    If the text contains no worker traceback, the rule recognises the summaries that torchrun, srun, mpirun,
+    accelerate and `torch.multiprocessing.spawn` print, and extracts which rank failed first, and how.
 
     ## Why it is bad
     `ChildFailedError` says only that a child process failed. The cause is in the child's own output, further up

@@ -17,8 +17,8 @@ class LocalBatchNorm(Rule):
     """Batch norm under DistributedDataParallel uses the statistics of a single rank's few rows.
 
     ## What it does
-    Under `diagnose run` with several processes, checks whether a model wrapped in DistributedDataParallel has
-    batch norm layers in training mode that are not `SyncBatchNorm`. It also checks how many rows each rank
+    Under `diagnose run` with several processes, the rule checks whether a model wrapped in DistributedDataParallel
+    has batch norm layers in training mode that are not `SyncBatchNorm`. It also checks how many rows each rank
     processes per forward pass.
 
     ## Why it is bad

@@ -14,14 +14,14 @@ class MismatchedCollective(MessageRule):
     """The ranks wait in different collectives, so none of them can complete.
 
     ## What it does
-    Under `diagnose run`, if no rank has made progress for a long time, compares the `torch.distributed` calls
-    that the ranks are waiting in, and the lines that made these calls. In a pasted log, it recognises the message
-    that `TORCH_DISTRIBUTED_DEBUG=DETAIL` prints.
+    Under `diagnose run`, if no rank has made progress for a long time, the rule compares the `torch.distributed`
+    calls that the ranks are waiting in, and the lines that made these calls. In a pasted log, it recognises the
+    message that `TORCH_DISTRIBUTED_DEBUG=DETAIL` prints.
 
     ## Why it is bad
     A collective completes only when every rank has called it. A rank that took a different branch waits in a
-    different collective, and all ranks wait for each other until the time limit ends the job ten or thirty
-    minutes later, with a message that names only ranks that waited.
+    different collective, and all ranks wait for each other until the timeout kills the job 10 or 30 minutes later,
+    with a message that names only the ranks that were waiting.
 
     ## Example
     ```python

@@ -39,8 +39,8 @@ class RanksShareRandomness(Rule):
     ```
 
     ## Thresholds
-    At least three steps must have been compared. In each of them, all ranks must have drawn from the same
-    generator state although their rows differed.
+    At least three steps must have been compared. In each of them, all ranks must have used the same RNG state even
+    though their rows differed.
 
     ## Known problems
     The finding is a note, because sharing random numbers may be intended. Random numbers drawn by loader workers

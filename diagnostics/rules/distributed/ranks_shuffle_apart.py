@@ -14,8 +14,8 @@ class RanksShuffleApart(Rule):
     """Each rank takes its share of the rows from a different order or split.
 
     ## What it does
-    Under `diagnose run` with several processes, checks the training loaders that give each rank a share of the
-    rows. It records the seed and the epoch of the `DistributedSampler` and, for a `Subset` (such as
+    Under `diagnose run` with several processes, the rule checks the training loaders that give each rank a share
+    of the rows. It records the seed and the epoch of the `DistributedSampler` and, for a `Subset` (such as
     `random_split` returns), a checksum of the indices. These are compared once all ranks have exited.
 
     ## Why it is bad

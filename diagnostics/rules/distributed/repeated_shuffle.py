@@ -14,9 +14,9 @@ class RepeatedShuffle(Rule):
     """A DistributedSampler draws the same order in every epoch: `set_epoch` was not called.
 
     ## What it does
-    Under `diagnose run` with several processes, records the seed and the epoch of a
-    `DistributedSampler(shuffle=True)` each time training starts to iterate over its loader. The order depends
-    only on these two.
+    Under `diagnose run` with several processes, the rule records the seed and the epoch of a
+    `DistributedSampler(shuffle=True)` each time training starts iterating over its loader. The order depends only
+    on these two.
 
     ## Why it is bad
     Every epoch has the same batches in the same order, and each rank sees the same share of the rows throughout

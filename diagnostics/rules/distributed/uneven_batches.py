@@ -29,8 +29,8 @@ class UnevenBatches(Rule):
 
     ## Why it is bad
     Each backward pass under DistributedDataParallel, and each forward pass under FSDP, is a collective: every rank
-    must take part. A rank with one extra batch waits until the time limit ends the job. In every epoch but the
-    last, its extra step is matched with the first step of the others' next epoch, so the problem goes unnoticed.
+    must take part. A rank with one extra batch waits until the timeout kills the job. In every epoch but the last,
+    its extra step is matched with the first step of the others' next epoch, so the problem goes unnoticed.
 
     ## Example
     ```python
@@ -86,7 +86,7 @@ class UnevenBatches(Rule):
 
     @check
     def from_ranks(self, joined: JoinedNotes) -> Finding | None:
-        """Compare a rank that ended by itself with one that lost the connection."""
+        """Compare a rank that ran to its end with one that lost the connection."""
         done = [rank for rank in joined.ranks.values() if rank.exit_code == 0 and not rank.error]
         lost = [rank for rank in joined.ranks.values() if rank.exit_code and LOST.search(rank.error)]
         if not done or not lost or any(rank.joined for rank in joined.ranks.values()):

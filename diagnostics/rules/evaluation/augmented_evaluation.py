@@ -46,11 +46,11 @@ class AugmentedEvaluation(Rule):
       the cosine of the two changes is at most -0.2. Independent draws give -0.5, while rows that are modified in
       place keep moving in one direction.
     - The sorted values of a row, minus the mean of its class, have a correlation of at least 0.6 with those in
-      the first evaluation. Alternatively, the sorted values are unchanged in at least 10% of the rows. Rows that
-      are generated from scratch for each call meet neither condition.
+      the first evaluation. Or the sorted values are unchanged in at least 10% of the rows. Rows that are generated
+      from scratch for each call meet neither condition.
 
     The finding is a warning if the training rows come from the same underlying dataset. Otherwise it is a note,
-    because the randomness may be intended, as in points sampled from a point cloud. We chose these thresholds.
+    because the randomness may be intended, as in points sampled from a point cloud. These thresholds are our own.
 
     ## Known problems
     The rule covers only PyTorch `DataLoader` objects that do not shuffle, and does not compare token ids. An

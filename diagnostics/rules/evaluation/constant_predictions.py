@@ -24,9 +24,9 @@ class ConstantPredictions(Rule):
     """A classifier predicts the same class for every input.
 
     ## What it does
-    In a watched run, counts the predicted classes in the sampled training steps, and in passes without gradients,
-    which are usually evaluations. The rule fires if the model predicts only one class in the second half of the
-    run, or if it does so in evaluation while the training predictions vary.
+    In a watched run, the rule counts the predicted classes in the sampled training steps, and in passes without
+    gradients, which are usually evaluations. It fires if the model predicts only one class in the second half of
+    the run, or if it does so in evaluation while the training predictions vary.
 
     ## Why it is bad
     The model has learned which class is the most frequent, but nothing about the examples. Accuracy equals the
@@ -63,7 +63,7 @@ class ConstantPredictions(Rule):
     passed to the model, the finding is a warning. If not, two evaluations are needed and the finding is a note,
     because all examples may belong to one class by design.
 
-    We chose these thresholds.
+    These thresholds are our own.
 
     ## Known problems
     Only outputs of shape (examples, classes) are covered, and only if the loss treats them as logits.
@@ -154,7 +154,7 @@ class ConstantPredictions(Rule):
         )
 
     def _in_evaluation(self, answers: PredictionFacts, given: Array) -> Finding | None:
-        """Check whether the last evaluations have one predicted class although training has several."""
+        """Check whether the last evaluations have one predicted class even though training has several."""
         if given.sum() - given.max() < VARIED * given.sum():
             return None
         sizes = answers.evaluation_answers.sum(axis=1)
@@ -203,7 +203,7 @@ def _check_moved(steps: StepHistory, updates: UpdateHistory | None) -> None:
 
 
 def _discriminates(answers: PredictionFacts, late: Array) -> bool:
-    """Return whether the scores differ across examples although the same class always has the highest."""
+    """Return whether the scores differ across examples even though the same class always has the highest."""
     sizes, losses = answers.labels[late].sum(axis=1), answers.cross_entropies[late]
     known = np.isfinite(losses) & (sizes > 0)
     shares = answers.labels[late].sum(axis=0) / max(1, sizes.sum())

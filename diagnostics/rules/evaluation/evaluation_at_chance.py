@@ -77,7 +77,7 @@ class EvaluationAtChance(Rule):
 
     - Would renumbering the classes make the predictions correct?
     - Do training and evaluation inputs look alike?
-    - Does a linear or radial fit to some training rows predict the others?
+    - Does a linear or RBF (radial basis function) fit to some training rows predict the others?
 
     ## Why it is bad
     A model that merely overfits is still better than chance. A model at chance is evaluated on something other
@@ -109,10 +109,10 @@ class EvaluationAtChance(Rule):
     The finding is a warning if
 
     - there are at least three classes, and renumbering them makes at least 60% of the predictions correct, while
-      at most 70% as many are correct with the current numbering (this is reported even if the evaluation is above
-      chance),
-    - at least half of the evaluation's labels are classes that no inspected training example has, although chance
-      would explain at most 10%, or
+      no more than 70% of that number are correct with the current numbering (this is reported even if the
+      evaluation is above chance),
+    - at least half of the evaluation's labels are classes that no inspected training example has, even though
+      chance would explain at most 10%, or
     - training and evaluation inputs look alike, and on half of the training rows, a fit to the other half has at
       most 70% of the error of a constant prediction.
 
@@ -127,7 +127,7 @@ class EvaluationAtChance(Rule):
     are three or more classes and the number of correct predictions is more than five standard errors below
     chance.
 
-    We chose these thresholds.
+    These thresholds are our own.
 
     ## Known problems
     Random labels that are memorised on purpose, and evaluations on another task or on adversarial examples, are

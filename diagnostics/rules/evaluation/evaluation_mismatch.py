@@ -115,12 +115,12 @@ class EvaluationMismatch(Rule):
     0 to 255 seem to have 255 times the contrast. The training loss falls, validation accuracy stays at chance, and
     the model seems to overfit. If only the training targets were standardised, the evaluation loss is in a
     different unit, and is useless for choosing an epoch or for early stopping. If `generate` stops too early, a
-    metric compares incomplete outputs with whole targets, and can never report a match.
+    metric compares incomplete outputs with full targets, and can never report a match.
 
     `validation_split` holds out the last rows, before the others are shuffled. If the rows are ordered by source
     or by user, many held-out tokens have embeddings that were never trained. If a decoder with absolute positions
-    is evaluated with left padding, it counts positions from the first pad token, and every token is at a
-    different position from the one in training.
+    is evaluated with left padding, it counts positions from the first pad token, so every token gets a different
+    position than in training.
 
     ## Example
     ```python
@@ -157,9 +157,9 @@ class EvaluationMismatch(Rule):
     training batches, because training rows are evaluated as well, the rule counts only three differences: another
     range, another spacing of values made from bytes, or scales that differ by a factor of 20.
 
-    Channels count as reordered if two things hold. At least two of them differ by 10 standard errors from the
-    training channels at the same positions. In another order, the means and mean deviations of all channels agree
-    to within 4 standard errors.
+    Channels count as reordered if two conditions hold. At least two of them differ by at least 10 standard errors
+    from the training channels at the same positions. In another order, the means and mean deviations of all
+    channels agree to within 4 standard errors.
 
     The scales of the targets must differ by a factor of 5, or of 3 if only one side is standardised, while the
     inputs look alike. If the inputs are unknown or the rows are a series, the factor is 20.
@@ -184,7 +184,7 @@ class EvaluationMismatch(Rule):
     different effect, and the training batch must have no left padding. If a module takes `position_ids`, at most
     half of these predictions may still change when positions are counted from the first real token.
 
-    We chose these thresholds.
+    These thresholds are our own.
 
     ## Known problems
     Evaluation rows from another domain are also reported if they differ this much. Because time series drift, the

@@ -55,9 +55,9 @@ class MisreadAnswers(Rule):
     """A metric receives predictions in a different unit from the targets, or scores for the wrong class.
 
     ## What it does
-    Under `diagnose run`, checks what a training script passes to scikit-learn's metrics. It looks for regression
-    predictions that follow the targets but have a different scale, and for scores that rank two classes the wrong
-    way round.
+    Under `diagnose run`, the rule checks what a training script passes to scikit-learn's metrics. It looks for
+    regression predictions that follow the targets but have a different scale, and for scores that rank two classes
+    the wrong way round.
 
     ## Why it is bad
     The model may be good, but the error merely reflects a difference in units: the predictions were not converted
@@ -86,7 +86,7 @@ class MisreadAnswers(Rule):
     area under the ROC curve must be at least five standard errors below 0.5. If their origin is unknown, the area
     must be below 0.1, and the finding is a note.
 
-    We chose these thresholds.
+    These thresholds are our own.
 
     ## Known problems
     Metrics computed by hand or by another library are missed, and so are predictions stored in a DataFrame.

@@ -95,18 +95,18 @@ class MisreportedMetric(Rule):
 
     ## Thresholds
     There must be at least 32 targets that are not ignored. A reported number counts as correct if it matches, to
-    its last digit, one of several definitions of the metric (with different averages, thresholds or ignored
-    tokens, or as top-5 accuracy). A mistake is named only if it reproduces the reported number to its last digit
-    in each of the latest evaluations. That number must also differ from the correct value by at least 0.01 (1%
-    for an error or a perplexity). For a mean over batches, the difference must be at least 0.02 (5% for an
-    error). If an accuracy is off by at least 0.02 for no known reason, the finding is a note.
+    its last digit, one of several definitions of the metric (different averaging, other thresholds or ignored
+    tokens, top-5 accuracy). A mistake is named only if it reproduces the reported number to its last digit in each
+    of the latest evaluations. That number must also differ from the correct value by at least 0.01 (1% for an
+    error or a perplexity). For a mean over batches, the difference must be at least 0.02 (5% for an error). If an
+    accuracy is off by at least 0.02 for no known reason, the finding is a note.
 
     For per-batch calls, an evaluation must have at least 3 batches, and the mean over them must differ from the
     metric of all rows by at least 0.02 (5% for an error). For lists that grow, each call must begin with the rows
     of the previous call and repeat the same targets once more. For swapped arguments, the second argument must
     stay the same from step to step while the first one changes.
 
-    We chose these thresholds.
+    These thresholds are our own.
 
     ## Known problems
     Printed numbers are not checked. In Keras, only the last evaluation is checked, and only if the model and its

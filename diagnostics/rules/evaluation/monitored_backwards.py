@@ -49,15 +49,15 @@ class MonitoredBackwards(Rule):
 
     ## Thresholds
     A `min_delta` counts as too large if it is at least 10% of the first value, and no epoch ever counted as
-    progress, although each epoch was better than the previous one by at least 1% (our choice). The direction is
-    checked only for well-known names: those that end in `loss` or `error`, a few regression metrics, and
-    accuracy, AUC, precision, recall and the like. In a comparison in the source, the variable for the best result
-    so far must have `best` in its name (or `min` for a loss, `max` for an accuracy). The finding is then a note,
-    or a warning if the value is computed by a loss function and the branch saves the weights or resets a counter.
-    A comparison of a function argument is not checked if any caller passes a different kind of number.
+    progress, even though each epoch was better than the previous one by at least 1% (our choice). The direction is
+    checked only for well-known names: those that end in `loss` or `error`, a few regression metrics, and accuracy,
+    AUC, precision, recall and the like. In a comparison in the source, the variable for the best result so far
+    must have `best` in its name (or `min` for a loss, `max` for an accuracy). The finding is then a note, or a
+    warning if the value is computed by a loss function and the branch saves the weights or resets a counter. A
+    comparison of a function argument is not checked if any caller passes a different kind of number.
 
     ## Known problems
-    Custom metrics are not checked. A script that deliberately looks for the worst epoch is reported by mistake.
+    Custom metrics are not checked. A script that deliberately looks for the worst epoch is wrongly reported.
 
     ## Sources
     Keras' documentation for `EarlyStopping` ("mode"); the documentation for `transformers.TrainingArguments`

@@ -23,8 +23,8 @@ class Overfitting(Rule):
     """The training loss falls while the evaluation loss rises.
 
     ## What it does
-    In a watched run, compares the evaluation losses passed to `watch.evaluated(loss)` with the training losses
-    between these evaluations. The rule fires if the evaluation loss has clearly risen since its minimum, over
+    In a watched run, the rule compares the evaluation losses passed to `watch.evaluated(loss)` with the training
+    losses between these evaluations. It fires if the evaluation loss has clearly risen since its minimum, over
     several evaluations, while the training loss kept falling.
 
     ## Why it is bad
@@ -59,7 +59,7 @@ class Overfitting(Rule):
 
     Each of the last four losses must exceed the lowest by at least half of each margin. At least 80% of all pairs
     of evaluations since the best one must be in rising order (a Kendall's tau of 0.6). Meanwhile, the training
-    loss must have fallen by at least 20%, just as steadily. We chose these thresholds.
+    loss must have fallen by at least 20%, just as steadily. These thresholds are our own.
 
     ## Known problems
     A loop that saves the best weights, or is about to stop early, is correct but still reported. Accuracy can rise

@@ -11,12 +11,12 @@ class ShuffledPredictions(Rule):
     """Predictions of a shuffled dataset are compared with labels in a different order.
 
     ## What it does
-    Under `diagnose run`, looks for `tf.data` pipelines that yield targets and draw a new order in each iteration,
-    and that the script passes to `predict` and also iterates over itself. Then it reads the script's source to
-    see whether the predictions are compared with the targets collected in that iteration: by a comparison, a
-    subtraction, or a function that takes both. For a sequence of batches that shuffles its rows (a `PyDataset`,
-    or a generator from `ImageDataGenerator`), it checks whether the predictions are compared with the labels that
-    the sequence was created from, or with its `classes`.
+    Under `diagnose run`, the rule looks for `tf.data` pipelines that yield targets and reshuffle on every
+    iteration, if the script both passes them to `predict` and loops over them. Then it reads the script's source
+    to see whether the predictions are compared with the targets collected in that loop: by a comparison, a
+    subtraction, or a function that takes both. For a sequence of batches that shuffles its rows (a `PyDataset`, or
+    a generator from `ImageDataGenerator`), it checks whether the predictions are compared with the labels that the
+    sequence was created from, or with its `classes`.
 
     ## Why it is bad
     `predict` returns the predictions in the order of its own pass and drops the targets. The next pass, in which

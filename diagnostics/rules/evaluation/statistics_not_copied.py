@@ -45,8 +45,8 @@ class StatisticsNotCopied(Rule):
     weights are. All running means are exactly 0 and all variances exactly 1.
 
     ## Known problems
-    An average that begins after the first steps, or is copied from a pretrained model, has outdated statistics.
-    They cannot be distinguished from current ones and are not reported.
+    An averaged model that is created after the first few steps, or copied from a pretrained model, has stale
+    statistics. They cannot be distinguished from current ones and are not reported.
 
     ## Sources
     CuriousAI/mean-teacher, issue 9; pytorch/ignite, issue 2590; FlyreelAI/sesemi, issue 36; the documentation for

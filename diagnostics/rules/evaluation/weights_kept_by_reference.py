@@ -16,11 +16,12 @@ class WeightsKeptByReference(Rule):
     """The weights that a script keeps for later are the live ones, which training continues to change.
 
     ## What it does
-    In a watched run, records each `state_dict()` of the model. At each `load_state_dict()`, it checks whether the
-    loaded weights still share memory with the model, and how many steps the optimizer has taken since they were
-    stored. It also reports a module that is loaded with its own weights while another module with the same layers
-    is trained. In the source, it looks for a loop that trains a model and keeps the best one under a second name
-    (`best_model = model`). It also looks for a loop that keeps the model's weights in a list or dict without
+    In a watched run, the rule records each `state_dict()` of the model. At each `load_state_dict()`, it checks
+    whether the loaded weights still share memory with the model, and how many steps the optimizer has taken since
+    they were stored. It also reports a module that reloads its own current weights
+    (`a.load_state_dict(a.state_dict())`) while another module with the same layers is trained. In the source code,
+    it looks for a loop that trains a model and assigns the best version so far to a second name without copying it
+    (`best_model = model`). It also looks for a loop that stores the model's weights in a list or dict without
     copying them.
 
     ## Why it is bad
@@ -48,8 +49,8 @@ class WeightsKeptByReference(Rule):
     The script loads the model's own weights at least one step after it stored them. A load in the same step
     counts only if the script had kept weights from earlier steps before. If another model loads them, they must
     have been stored at two or more different steps: a script that stores them only once may want the latest ones.
-    A module that is not trained must be loaded with its own weights at least twice, and never with other weights.
-    In the source, the second name must be assigned under a condition in a training loop and read afterwards. The
+    A module that is not trained must reload its own weights at least twice, and never load other weights. In the
+    source code, the second name must be assigned under a condition in a training loop and read afterwards. The
     loop must neither create a new model nor end at that point.
 
     ## Known problems

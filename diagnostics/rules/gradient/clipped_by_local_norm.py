@@ -16,9 +16,9 @@ class ClippedByLocalNorm(Rule):
     """Sharded gradients are clipped by the norm of a single rank's shard.
 
     ## What it does
-    Under `diagnose run` with several processes, records the norms that `torch.nn.utils.clip_grad_norm_` computes
-    for parameters of FullyShardedDataParallel, at optimizer steps 0, 1, 2, 4, 8 and so on. They are compared once
-    all ranks have exited.
+    Under `diagnose run` with several processes, the rule records the norms that `torch.nn.utils.clip_grad_norm_`
+    computes for parameters of FullyShardedDataParallel, at optimizer steps 0, 1, 2, 4, 8 and so on. They are
+    compared once all ranks have exited.
 
     ## Why it is bad
     Each rank holds a shard of every gradient, and the function does not see the shards of the other ranks. The
@@ -42,8 +42,8 @@ class ClippedByLocalNorm(Rule):
     limit.
 
     ## Known problems
-    Only FullyShardedDataParallel is covered. With `fully_shard`, the function computes the norm over all ranks by
-    itself. Norms that a script computes by hand from local tensors are missed.
+    Only FullyShardedDataParallel is covered. With `fully_shard`, the function already computes the norm over all
+    ranks. Norms that a script computes by hand from local tensors are missed.
 
     ## Sources
     The documentation for `FullyShardedDataParallel.clip_grad_norm_`; github.com/pytorch/pytorch/issues/72548.

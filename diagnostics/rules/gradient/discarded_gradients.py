@@ -16,9 +16,9 @@ class DiscardedGradients(Rule):
     """Gradients of whole batches are cleared before any step has used them.
 
     ## What it does
-    In a watched run, counts the calls to `zero_grad()` that come after a backward pass and before a step, if the
-    next pass is on different examples. In TensorFlow, it counts each `tf.GradientTape` that records a forward pass
-    but computes no gradient before the next step.
+    In a watched run, the rule counts the calls to `zero_grad()` that come after a backward pass and before a step,
+    if the next pass is on different examples. In TensorFlow, it counts each `tf.GradientTape` that records a
+    forward pass but computes no gradient before the next step.
 
     ## Why it is bad
     Gradient accumulation adds up the gradients of several batches and then takes one step. If they are cleared

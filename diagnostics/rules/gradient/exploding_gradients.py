@@ -23,9 +23,9 @@ class ExplodingGradients(Rule):
     """The gradient norm grows without bound.
 
     ## What it does
-    In a watched run, compares the gradient norm at the end of the run, or just before it became NaN or infinite,
-    with the norm in the first steps. It also detects single steps whose gradient is a thousand times that of the
-    previous steps, and whose update raised the loss.
+    In a watched run, the rule compares the gradient norm at the end of the run, or just before it became NaN or
+    infinite, with the norm in the first steps. It also detects single steps whose gradient is a thousand times
+    that of the previous steps, and whose update raised the loss.
 
     ## Why it is bad
     A huge update takes the weights out of the region where the gradient's linear approximation holds. The loss
@@ -57,7 +57,7 @@ class ExplodingGradients(Rule):
       loss gives up at least half of its earlier decrease. The loss must also rise above that of the step itself,
       which was computed before the update; otherwise the data has changed, as in continual learning.
 
-    We chose these thresholds: spikes during warm-up are 10 to 100 times as large as the norms before them, and
+    These thresholds are our own: spikes during warm-up are 10 to 100 times as large as the norms before them, and
     the run recovers.
 
     ## Known problems

@@ -17,8 +17,8 @@ class GradientsNotZeroed(Rule):
     """Gradients are not zeroed between optimizer steps, so they accumulate.
 
     ## What it does
-    In a watched run, checks whether the gradients of the optimizer's parameters are None or all zero at the start
-    of each backward pass that follows an optimizer step. The rule fires if this is hardly ever the case.
+    In a watched run, the rule checks whether the gradients of the optimizer's parameters are None or all zero at
+    the start of each backward pass that follows an optimizer step. It fires if this is hardly ever the case.
 
     ## Why it is bad
     `backward()` adds to the gradients that are already there. Each step then follows the sum of all gradients
@@ -42,7 +42,7 @@ class GradientsNotZeroed(Rule):
 
     ## Thresholds
     At least 4 steps must have been checked, and at least 90% of them must have started with gradients that were
-    not zeroed. We chose both limits. Several backward passes for one step are gradient accumulation and are not
+    not zeroed. Both limits are our own. Several backward passes for one step are gradient accumulation and are not
     reported: only gradients left over from a completed step count.
 
     ## Known problems

@@ -21,9 +21,9 @@ class IgnoredOutputGradient(Rule):
 
     ## Why it is bad
     `backward` must return the gradient of the loss with respect to the input: the gradient with respect to the
-    output, which is passed in, times the derivative of the operation. The derivative by itself does not depend on
-    the loss: every weight before the operation gets a gradient with the same sign whatever the target is, and
-    moves in the same direction for all examples. The layers after it still learn, so the loss may fall a little.
+    output, which is passed in, times the derivative of the operation. The derivative alone does not depend on the
+    loss: every weight before the operation gets a gradient with the same sign whatever the target is, and moves in
+    the same direction for all examples. The layers after it still learn, so the loss may fall a little.
 
     ## Example
     ```python

@@ -14,12 +14,12 @@ LOCATE = "to find the module where the NaN or infinity first appears"
 
 
 class NonFiniteGradients(MessageRule):
-    """A gradient is NaN or infinite although the model's output is finite.
+    """A gradient is NaN or infinite even though the model's output is finite.
 
     ## What it does
-    In a watched run, names the first step whose gradient is not finite. By running that step again on a copy, it
-    also finds the module whose backward pass produces the NaN or infinity. If the model's own backward pass is
-    finite, the problem is in the loss.
+    In a watched run, the rule names the first step whose gradient is not finite. By running that step again on a
+    copy, it also finds the module whose backward pass produces the NaN or infinity. If the model's own backward
+    pass is finite, the problem is in the loss.
 
     ## Why it is bad
     One update with such a gradient makes every affected weight NaN. The loss is still finite in that step, so the

@@ -18,9 +18,9 @@ class UndetachedTarget(Rule):
     """The target of a Q-learning loss is computed with the trained weights and is not detached.
 
     ## What it does
-    In the graph of the first loss, looks for a squared error between selected predictions (`q.gather(...)`) and a
-    target with a gradient path to the same weights. The target must be a reward plus a discounted prediction
-    (`r + gamma * q_next.max(...)`).
+    In the graph of the first loss, the rule looks for a squared error between selected predictions
+    (`q.gather(...)`) and a target with a gradient path to the same weights. The target must be a reward plus a
+    discounted prediction (`r + gamma * q_next.max(...)`).
 
     ## Why it is bad
     Q-learning moves the prediction towards its target and treats the target as a constant. With a gradient

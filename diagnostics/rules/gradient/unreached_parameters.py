@@ -73,7 +73,7 @@ class UnreachedParameters(Rule):
     Before training, the finding is a warning if the parameters without a gradient make up at least 1% of all
     trainable weights, and otherwise a note. A watched run must have at least 50 steps with a gradient and 3 in
     which weights were compared. The finding is then a warning if the layers without a gradient are at least 10%
-    of those in the optimizer, and otherwise a note. We chose these thresholds: the pooler of BERT-base, which
+    of those in the optimizer, and otherwise a note. These thresholds are our own: the pooler of BERT-base, which
     many healthy models do not use, is 0.5% of the weights and 1 of 76 layers.
 
     It is also a note if all of these parameters belong to the `pooler` of a submodel, however many they are.
@@ -84,7 +84,7 @@ class UnreachedParameters(Rule):
     Before training, only one batch is used. Parts of the model that only some batches use (experts, task heads, a
     mask embedding) are reported if this batch does not use them. In a very small model, an unused layer with only
     a few weights can exceed the limit; freeze it with `requires_grad_(False)` to show that this is intended.
-    Layers that are frozen only after the call to `watch` are reported by mistake.
+    Layers that are frozen only after the call to `watch` are wrongly reported.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies";

@@ -68,7 +68,7 @@ class VanishingGradients(Rule):
     at most 1e-5 and at least 1000 times smaller than those in the last third. Plain networks of 10 sigmoid layers
     reach 1e-7 or less; residual networks, transformers and networks with batch norm stay above 1e-2.
 
-    We chose these thresholds.
+    These thresholds are our own.
 
     ## Known problems
     Adam divides by the gradient's own magnitude, so it updates even layers with a vanishing gradient; in that

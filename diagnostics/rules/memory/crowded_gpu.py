@@ -49,8 +49,8 @@ class CrowdedGpu(MessageRule):
     of the memory must be free, and at least two processes must use the GPU.
 
     ## Known problems
-    For a process in another container or owned by another user, the process ID may be all that is known. Several
-    processes that share a GPU on purpose are reported by `diagnose gpu` as well. Memory used by the driver or the
+    For a process in another container or owned by another user, the process ID may be all that is known. The
+    command `diagnose gpu` also reports processes that share a GPU on purpose. Memory used by the driver or the
     desktop is attributed to other processes if the message does not state how much this process holds.
 
     ## Sources

@@ -68,7 +68,7 @@ class GrowingMemory(Rule):
     to the end: in each third, at least half as fast as overall. A process's memory use can grow for many reasons,
     such as cached data, so this finding is only a note.
 
-    We chose these thresholds.
+    These thresholds are our own.
 
     ## Known problems
     Tensors in an object's attributes, in a closure or on the host are missed, and so is memory that grows inside

@@ -70,8 +70,8 @@ class DeadUnits(Rule):
     ```
 
     ## Thresholds
-    The layer must have at least 32 units, and at least 90% of them must be dead for at least 8 examples. We chose
-    all three limits. We measured untrained PyTorch models with 10 to 200 seeds each, batches of 8, 16 and 32,
+    The layer must have at least 32 units, and at least 90% of them must be dead for at least 8 examples. All three
+    limits are our own. We measured untrained PyTorch models with 10 to 200 seeds each, batches of 8, 16 and 32,
     normal and uniform inputs, and images of digits, raw and standardised:
 
     | model | dead units in a layer, at most |

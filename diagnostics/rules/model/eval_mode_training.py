@@ -24,10 +24,10 @@ class EvalModeTraining(MessageRule):
     """The model trains in evaluation mode.
 
     ## What it does
-    Checks whether the model is in evaluation mode although it has layers that behave differently in training,
+    Checks whether the model is in evaluation mode even though it has layers that behave differently in training,
     such as dropout and batch norm. In a watched run, it checks the mode of these layers during the backward
-    passes. In Keras, it checks after the run whether a call in training mode has ever changed their state, such
-    as the seed of dropout or the statistics of batch norm.
+    passes. In Keras, it checks after the run whether a call in training mode has ever changed their state, such as
+    the seed of dropout or batch norm's statistics.
 
     ## Why it is bad
     In evaluation mode dropout is off, so the model overfits sooner, and batch norm uses its running statistics

@@ -57,8 +57,8 @@ class IgnoresInput(Rule):
     The spread of the predictions across examples, divided by their root mean square, must be below 1e-6. This is
     about eight times the rounding error of float32 (1.2e-7), so only predictions that are equal up to rounding
     count as equal. This must hold both before and after training. A head initialised to zero predicts a constant
-    only at first, and a model whose units die in training predicts a constant only at the end, although both read
-    their input.
+    only at first, and a model whose units die in training predicts a constant only at the end, even though both
+    read their input.
 
     After 200 steps, an autoencoder is reported if
 
@@ -66,7 +66,7 @@ class IgnoresInput(Rule):
     - they vary less than 20% as much from example to example as the inputs do, and
     - the loss fell by less than 2% from the third quarter of the run to the last.
 
-    The mean input must not be close to 0, as it may be for residuals. We chose these limits.
+    The mean input must not be close to 0, as it may be for residuals. These limits are our own.
 
     ## Known problems
     Batches for which a constant prediction is correct, because all inputs or all labels are equal, are not

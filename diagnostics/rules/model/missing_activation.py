@@ -47,9 +47,9 @@ class MissingActivation(Rule):
     At five points along the line, the predictions must deviate from proportionality by less than 1/1000 of the
     distance between the predictions for the two examples. There must be at least two layers, none of them
     narrower than both the input and the output, because a bottleneck is a deliberate factorisation. The finding
-    is a warning if a radial fit to some training rows proves that there is more to learn. The fit must also
-    predict other rows. If the loss is a squared error, the final error of the run must be at least twice that of
-    the fit. Otherwise it is a note. We chose these numbers.
+    is a warning if an RBF (radial basis function) fit to some training rows proves that there is more to learn.
+    The fit must also predict other rows. If the loss is a squared error, the final error of the run must be at
+    least twice that of the fit. Otherwise it is a note. These numbers are our own.
 
     ## Known problems
     Networks that are intentionally deep and linear, as in studies of their training, are reported as a note. Only

@@ -54,7 +54,7 @@ class MissingPositions(Rule):
 
     ## Thresholds
     No prediction may change by more than 1/10000 of the spread of the predictions. At least half of the rows in
-    the batch must be unsorted and contain some token twice: items in a basket and columns of a table do not
+    the batch must be unsorted and contain a repeated token: items in a basket and columns of a table do not
     repeat. The final loss must be more than half that of a constant prediction; if it is lower, the words alone
     were enough.
 
@@ -63,7 +63,7 @@ class MissingPositions(Rule):
     tests shows that the order matters. If each token has a target, two equal tokens in a row must have different
     targets at least half as often as any two tokens do. Otherwise, a fit to the token positions must predict
     other rows with at most 80% of the error of a fit to the token counts. For classes, the error must also be
-    lower by three standard errors. We chose these numbers.
+    lower by three standard errors. These numbers are our own.
 
     ## Known problems
     A causal mask reveals the order of a text to the model, so decoders without position embeddings are not

@@ -18,11 +18,11 @@ class PaddingAttended(Rule):
     """The model reads the padding of a row, so the words hardly matter.
 
     ## What it does
-    After the run, finds an input whose rows end in padding of different lengths. Runs the trained model on padded
-    rows with and without their padding, and again with their words replaced by words from other rows. The rule
-    fires if replacing the words changes the prediction without padding but barely changes it with padding, or if
-    the prediction without padding is NaN. It also fires if the mask passed to a PyTorch attention layer hides
-    every word of the batch and none of the padding.
+    After the run, the rule finds an input whose rows end in padding of different lengths. It runs the trained
+    model on padded rows with and without their padding, and again with their words replaced by words from other
+    rows. The rule fires if replacing the words changes the prediction without padding but barely changes it with
+    padding, or if the prediction without padding is NaN. It also fires if the mask passed to a PyTorch attention
+    layer hides every word of the batch and none of the padding.
 
     To remove the padding, the rule trims the row to its words. If the model needs a fixed length, it moves the
     padding to the other end instead.

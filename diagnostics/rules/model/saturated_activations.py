@@ -44,7 +44,7 @@ class SaturatedActivations(Rule):
     ```
 
     ## Thresholds
-    More than half of at least 16 units must be saturated, on at least 8 examples. We chose all three limits. We
+    More than half of at least 16 units must be saturated, on at least 8 examples. All three limits are our own. We
     measured untrained PyTorch models with 8 to 60 seeds each, batches of 8 and 16 examples, and three kinds of
     input (normal, uniform, and images of digits):
 

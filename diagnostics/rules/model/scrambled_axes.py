@@ -67,7 +67,7 @@ class ScrambledAxes(Rule):
     correlation of at least 0.3. There must be at least 8 scrambled colour images, with at least 16 pixels a side.
     In the other axis order, the mean squared difference between neighbours must be at most 60% of its value in
     the current order. It must also be at most half of the mean squared difference between any two pixels. For
-    such images, the finding is a warning. We chose these limits.
+    such images, the finding is a warning. These limits are our own.
 
     ## Known problems
     Views of the inputs themselves, before the first layer with weights, are not in the graph of the loss. They are

@@ -43,8 +43,8 @@ class SymmetricInitialization(Rule):
 
     ## Thresholds
     The units must be equal, up to rounding errors, before the copy is trained and after at least 10 steps. A copy
-    that predicts the batch correctly from the start is not trained for that long. Units that are initialised to
-    zero on purpose differ after one or two steps; we wait for 10.
+    that predicts the batch correctly from the start is trained for fewer steps. Units that are initialised to zero
+    on purpose differ after one or two steps; we wait for 10.
 
     ## Known problems
     Zeros are often initialised on purpose and are then not reported: a last layer that starts at 0, the matrix B
@@ -53,7 +53,7 @@ class SymmetricInitialization(Rule):
     as many units, as in an adapter. It is not reported even if it stays at zero, because the frozen layer breaks
     the symmetry. A weight without a gradient is reported by `unreached-parameters`. A layer with one unit is
     never symmetric. A zero-initialised last layer whose outputs all have the same target throughout the batch is
-    reported by mistake.
+    wrongly reported.
 
     ## Sources
     Goodfellow, Bengio and Courville, "Deep Learning" (2016), section 8.4, "Parameter Initialization Strategies"

@@ -23,10 +23,11 @@ class TrainModeEvaluation(Rule):
     """The evaluation uses dropout or batch norm in training mode, or random initial states.
 
     ## What it does
-    In a watched run, checks the mode of the forward passes without gradients between training steps, because this
-    is what an evaluation looks like. After the run, calls a copy of the model in evaluation mode twice with the
-    same inputs. Functions such as `F.dropout` do not see the mode of the model, and stay on unless the call turns
-    them off. It also checks whether the forward pass gives a recurrent layer a random initial state.
+    In a watched run, the rule checks the mode of the forward passes without gradients between training steps,
+    because this is what an evaluation looks like. After the run, it calls a copy of the model in evaluation mode
+    twice with the same inputs. Functions such as `F.dropout` do not see the mode of the model, and stay on unless
+    the call turns them off. It also checks whether the forward pass gives a recurrent layer a random initial
+    state.
 
     ## Why it is bad
     In training mode dropout drops units, so the metrics are pessimistic and differ from run to run. Batch norm
@@ -51,9 +52,9 @@ class TrainModeEvaluation(Rule):
     ```
 
     ## Thresholds
-    We chose the limits below. The run must have at least 20 steps. At least 2 of these steps, but at most 20% of
-    them, must be followed by forward passes without gradients, and 90% of these passes must be in training mode.
-    Passes made after the last step are also checked, if there are several or the model is a classifier. The
+    The limits below are our own. The run must have at least 20 steps. At least 2 of these steps, but at most 20%
+    of them, must be followed by forward passes without gradients, and 90% of these passes must be in training
+    mode. Passes made after the last step are also checked, if there are several or the model is a classifier. The
     finding is a warning if batch norm is among the layers, if every pass had a different input, or if the loop
     passed an evaluation loss to `watch.evaluated(loss)`; otherwise it is a note. It is also a note if each
     evaluation is a single pass over at most one training batch: this is how samples are often drawn from a
@@ -67,13 +68,13 @@ class TrainModeEvaluation(Rule):
     A random initial state counts if it is drawn, as in `torch.randn(layers, batch, hidden)`, rather than computed.
     The finding is a warning if a loss is known to compare the predictions with a target, and a new draw changes a
     prediction by more than 5% of the spread of the predictions across examples. Otherwise it is a note, because
-    generators draw their noise this way.
+    generative models sample noise this way.
 
     ## Known problems
     Monte Carlo dropout evaluates in training mode on purpose, to estimate uncertainty. It passes the same inputs
     through the model several times, so without batch norm, it is reported only as a note. All passes without
-    gradients count as evaluation. Passes that recalibrate the statistics of batch norm are reported if they occur
-    twice, unless `update_bn` makes them.
+    gradients count as evaluation. Passes that recalibrate batch norm's statistics are reported if they occur
+    twice, unless `update_bn` runs them.
 
     ## Sources
     PyTorch's "Autograd mechanics", "Evaluation Mode (nn.Module.eval())" (no_grad and eval are independent of each

@@ -58,8 +58,8 @@ class WrongBatchNormMomentum(Rule):
     initial values. A momentum of 0.9 or more is reported whatever the statistics are. The finding is a warning
     if, in the second half of the run, accuracy is lower in evaluation than in training by at least 15 percentage
     points plus two standard errors. Each of the two accuracies needs at least 100 examples. It is also a warning
-    if at least 40% of the predictions name a different class than in training. Otherwise it is a note. We chose
-    these numbers.
+    if at least 40% of the predictions name a different class than in training. Otherwise it is a note. These
+    numbers are our own.
 
     In Keras, a momentum of exactly 1 is reported if the statistics still have their initial values.
 

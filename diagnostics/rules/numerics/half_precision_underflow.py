@@ -22,8 +22,8 @@ class HalfPrecisionUnderflow(Rule):
     """Gradients are too small for float16 and are rounded to zero.
 
     ## What it does
-    In a few steps of a watched run that computes in float16, counts how many gradient values of each layer are
-    exactly 2^-24, the smallest positive float16 number. If many are, smaller ones were rounded to 0.
+    In a few steps of a watched run that computes in float16, the rule counts how many gradient values of each
+    layer are exactly 2^-24, the smallest positive float16 number. If many are, smaller ones were rounded to 0.
 
     ## Why it is bad
     A gradient of 0 changes nothing, and one that was rounded to 1, 2 or 3 times the smallest number keeps little
@@ -58,10 +58,10 @@ class HalfPrecisionUnderflow(Rule):
     1,000, and 42% with the loss divided by 10,000, where 21% were 0.
 
     ## Known problems
-    A layer whose gradient is entirely 0 is not evidence of underflow by itself; it counts only if other layers
-    show underflow. Other zeros, from dead ReLUs or from tokens that did not occur, do not count. A loss scaled by
-    less than 64 cannot be distinguished from one that is not scaled. bfloat16 has the range of float32, so it is
-    not checked.
+    A layer whose gradient is entirely 0 is not enough evidence of underflow; it counts only if other layers show
+    underflow. Other zeros, from dead ReLUs or from tokens that did not occur, do not count. A loss scaled by less
+    than 64 cannot be distinguished from one that is not scaled. bfloat16 has the range of float32, so it is not
+    checked.
 
     ## Sources
     Paulius Micikevicius et al., "Mixed precision training" (2018), which proposes loss scaling; IEEE 754,

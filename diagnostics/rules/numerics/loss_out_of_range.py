@@ -54,7 +54,7 @@ class LossOutOfRange(Rule):
     only if the exponentials of its input add up to less than 0.95 or more than 1.05 over the classes. For Keras'
     loss, the outputs or targets themselves are summed. A binary cross entropy is reported only if a target of the
     first batch is below 0 or above 1. With correct arguments, neither loss is negative. A weighted loss is not
-    checked, because its weights may be negative on purpose. We chose these thresholds.
+    checked, because its weights may be negative on purpose. These thresholds are our own.
 
     ## Known problems
     The arguments of the loss are recorded only in the first step. A handwritten loss is not checked. For a loss

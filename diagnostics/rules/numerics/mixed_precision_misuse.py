@@ -46,7 +46,7 @@ class MixedPrecisionMisuse(MessageRule):
     least 8 steps and 8 scaled losses but no call to `scaler.step` or `scaler.unscale_`. The script must not read
     `.grad`. Clipping is reported if there are at least 3 scaler steps with clipped gradients and, in 90% of them,
     the gradients were still scaled when they were clipped. They must have exceeded the limit, which must be at
-    most 1% of the scale. Both findings are warnings. We chose these thresholds.
+    most 1% of the scale. Both findings are warnings. These thresholds are our own.
 
     ## Known problems
     Gradients clipped by hand, as with `p.grad.clamp_()`, are not detected.

@@ -26,7 +26,7 @@ class NonFiniteLoss(MessageRule):
     - which individual examples have such a loss, and
     - what only those examples share: a non-finite or constant input, a label, the value of a column, or a range.
 
-    In a watched run, names the first step where the loss was not finite although the model's output was, or the
+    In a watched run, names the first step where the loss was not finite even though the model's output was, or the
     step whose update made the weights non-finite. If the NaN arose in the forward pass itself,
     `non-finite-activations` or `non-finite-inputs` reports it instead.
 
@@ -50,7 +50,7 @@ class NonFiniteLoss(MessageRule):
     ## Thresholds
     None for the loss. A trait is named only if all of the affected examples have it and no other example does. A
     label or a range must also be unlikely to be a coincidence. Equally many examples chosen at random must share
-    it in fewer than 1 in 10 batches. We chose that limit; a trait is only a hint, and is never reported on its
+    it in fewer than 1 in 10 batches. That limit is our own; a trait is only a hint, and is never reported on its
     own.
 
     ## Known problems

@@ -31,8 +31,8 @@ class UpdateBelowPrecision(Rule):
     """Updates are too small for half-precision weights and are rounded away.
 
     ## What it does
-    In a watched run with weights in bfloat16 or float16, compares a sample of them over the whole run, and counts
-    those that never changed by even one bit although they had gradients.
+    In a watched run with weights in bfloat16 or float16, the rule compares a sample of them over the whole run,
+    and counts those that never changed by a single bit even though they had gradients.
 
     ## Why it is bad
     A bfloat16 number has 8 significant bits: around 0.1, neighbouring numbers are 0.0005 apart. An update of less
@@ -57,8 +57,8 @@ class UpdateBelowPrecision(Rule):
     Of the sampled weights that had a gradient in at least 75% of the samples, at least 90% must not have changed
     over at least 50 steps. The update must be smaller than half the spacing between representable numbers at the
     weight's magnitude. With SGD, the update is the learning rate times the gradient; with other optimizers it is
-    about as large as the learning rate. The finding is a note if the loss has halved anyway. We chose these
-    thresholds.
+    about as large as the learning rate. The finding is a note if the loss has halved anyway. These thresholds are
+    our own.
 
     ## Known problems
     Only PyTorch's own optimizers are covered: others may keep float32 copies, accumulate what was lost (Kahan

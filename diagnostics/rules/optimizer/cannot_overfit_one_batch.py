@@ -46,8 +46,8 @@ class CannotOverfitOneBatch(Rule):
     ## Thresholds
     The lowest loss must stay above 0.9 times that of the best constant prediction: the entropy of the batch's
     labels for cross entropy, their variance for squared error. With soft targets and binary cross entropy, only
-    the loss above the targets' own entropy counts, because no prediction can avoid that entropy. We chose the
-    factor: it requires only a 10% improvement, and a healthy copy improves by 50% or more.
+    the loss above the targets' own entropy counts, because no prediction can get below that entropy. The factor is
+    our own: it requires only a 10% improvement, and a healthy copy improves by 50% or more.
 
     The finding is a warning, not an error. The copy gets only a few dozen steps at a few learning rates, so a
     model that merely learns slowly can fail as well. A model with at most 500 trainable parameters gets 500 more

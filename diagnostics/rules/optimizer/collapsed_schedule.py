@@ -71,7 +71,7 @@ class CollapsedSchedule(Rule):
     The remaining steps change nothing: the model stays where it was when the rate collapsed, and so does the loss.
     The cause is nearly always that the schedule and the loop count in different units. A schedule meant for
     epochs, such as `ExponentialLR(gamma=0.9)`, is stepped after every batch: after 100 batches, the rate is
-    0.00003 of its initial value. Or `decay_steps`, `milestones` or `T_max` are given in epochs although the
+    0.00003 of its initial value. Or `decay_steps`, `milestones` or `T_max` are given in epochs even though the
     schedule counts batches. Or the function passed to `LambdaLR` returns the learning rate instead of a factor,
     and the optimizer uses the square of the rate.
 
@@ -105,18 +105,18 @@ class CollapsedSchedule(Rule):
       run. In a cosine schedule, this fall takes 46% of the run and is complete only at the end. A schedule that
       divides the rate by ten on plateaus keeps each rate for several epochs.
 
-    A run whose loss had fallen to 10% of its first value before the collapse is not reported: there was nothing
+    A run whose loss had fallen to 10% of its initial value before the collapse is not reported: there was nothing
     left to learn.
 
     A schedule counts as starting far below the optimizer's rate if its first rate is also its highest. That rate
     must be the square of the optimizer's rate, or less than 0.1% of it. An optimizer created with a rate of 0.1
     or more is not reported: a rate such as 1 may be intended for a schedule function that returns absolute rates.
 
-    We chose these thresholds.
+    These thresholds are our own.
 
     ## Known problems
     A run in two phases, the second at a rate a thousand times lower, looks the same if both share one optimizer.
-    Only the highest rate among the parameter groups is followed, so a single group that collapses goes unnoticed.
+    Only the highest rate among the parameter groups is tracked, so a collapse in a single group goes unnoticed.
 
     ## Sources
     The documentation for `torch.optim.lr_scheduler` ("How to adjust learning rate": whether a scheduler is stepped

@@ -32,7 +32,7 @@ class LearningRateTooHigh(Rule):
     ## What it does
     Trains copies of the model on one batch with your optimizer: one copy at your learning rate and, if it does not
     learn, others at lower rates. If the copy memorises the batch but its updates are very large, the trial is
-    repeated, cycling through a few batches. The rule compares the losses with that of a constant prediction and
+    repeated, cycling through a few batches. The rule compares the loss with that of a constant prediction and
     measures how much a step changes the weights. In a watched run, it detects a loss that diverges, stays at
     chance, or oscillates on a repeated batch while the updates are too large.
 
@@ -57,7 +57,7 @@ class LearningRateTooHigh(Rule):
     In the trial, all of these must hold on the same batch, within about 30 steps:
 
     - At your learning rate, the median of the last third of the losses stays above 0.9 times the loss of the best
-      constant prediction, and no loss reaches half of it. Alternatively, the loss becomes NaN.
+      constant prediction, and no loss reaches half of it. Or the loss becomes NaN.
     - A rate at most a third as large does reach half of it.
     - Some step changes the weights (the median over all weight matrices) by at least 1% of their norm, ten times
       the 0.1% of the rule of thumb below. The rule of thumb alone is not enough for a finding, because a small
@@ -82,15 +82,15 @@ class LearningRateTooHigh(Rule):
     `loss-divergence`, `loss-plateau` and `loss-oscillation` do not report such a run a second time. If gradients
     are never zeroed, that is the cause, and this rule reports nothing.
 
-    A complete run of at least 100 steps is reported if it ended no better than a constant prediction, although a
-    linear or radial fit shows that there is something to learn. One step must have changed the weights by more
-    than their own norm (the median over the layers). Later updates in such a run may be small, because large
-    weights have saturated or killed the units.
+    A complete run of at least 100 steps is reported if it ended no better than a constant prediction, even though
+    a linear or RBF (radial basis function) fit shows that there is something to learn. One step must have changed
+    the weights by more than their own norm (the median over the layers). Later updates in such a run may be small,
+    because large weights have saturated or killed the units.
 
     A run that did not learn is also reported if copies of it, trained on its own batches, learn at a smaller rate,
     and no other single change helps nearly as much; see `not-learning`.
 
-    We chose these thresholds.
+    These thresholds are our own.
 
     ## Known problems
     A few batches are an easy task: a rate that memorises them may still be too high for the real run. The rule is

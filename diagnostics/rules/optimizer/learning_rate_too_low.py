@@ -59,8 +59,8 @@ class LearningRateTooLow(Rule):
 
     - A run of at least 100 steps that ended no better than a constant prediction. All its steps together could
       have moved the weights by less than 10% of their norm, and a copy of the model passes the trial at a rate at
-      least 10 times as high. In addition, a linear or radial fit shows that there is something to learn, or the
-      run ended with a loss 10% above that of the constant prediction.
+      least 10 times as high. In addition, a linear or RBF (radial basis function) fit shows that there is
+      something to learn, or the run ended with a loss 10% above that of the constant prediction.
     - A run of at least 50 steps that ended during its warm-up: the rate never fell, rose by 5% or more in the
       last third, and reached at most half of the schedule's full rate. The finding is a warning if the run ended
       no better than a constant prediction (within 3%), and its steps were too small: together, they could not
@@ -80,7 +80,7 @@ class LearningRateTooLow(Rule):
     A run that did not learn is also reported if copies of it, trained on its own batches, learn at a larger rate,
     and no other single change helps nearly as much; see `not-learning`.
 
-    We chose these thresholds.
+    These thresholds are our own.
 
     ## Known problems
     Many rates above this limit still learn slowly, but are not reported. The trial is not used if the learning

@@ -17,12 +17,12 @@ FIRST = 5  # losses that represent the beginning
 
 
 class LossDivergence(Rule):
-    """The loss diverges although the updates are of normal size.
+    """The loss diverges even though the updates are of normal size.
 
     ## What it does
-    In a watched run, compares the training loss over the last quarter of the run with its initial and its lowest
-    level. Reports a loss that ended far above both although the updates were of normal size. Also reports a loss
-    that starts above 0, drops below it, and falls faster and faster.
+    In a watched run, the rule compares the training loss over the last quarter of the run with its initial and its
+    lowest level. It reports a loss that ended far above both even though the updates were of normal size. It also
+    reports a loss that starts above 0, drops below it, and falls faster and faster.
 
     ## Why it is bad
     Training should lower the training loss. If the loss keeps rising, something prevents this: the optimizer
@@ -51,7 +51,7 @@ class LossDivergence(Rule):
     1.5 times as far in each quarter of the run as in the quarter before. A negative log-likelihood, in contrast,
     falls more and more slowly.
 
-    We chose these thresholds.
+    These thresholds are our own.
 
     ## Known problems
     The limits for other losses are wide, because some healthy losses rise: a generator's loss in adversarial

@@ -12,12 +12,12 @@ class LossOscillation(Rule):
     """The loss of a repeated batch oscillates and does not fall.
 
     ## What it does
-    In a watched run, follows the loss of a batch that occurs repeatedly, and reports a loss that alternately rises
-    and falls, without decreasing overall.
+    In a watched run, the rule follows the loss of a batch that occurs repeatedly, and reports a loss that
+    alternately rises and falls, without decreasing overall.
 
     ## Why it is bad
     Each update jumps over the minimum and lands on the other side, as high as before. In some direction the
-    curvature of the loss is too high for the step, although the step is small relative to the weights. Typical
+    curvature of the loss is too high for the step, even though the step is small relative to the weights. Typical
     causes are inputs on very different scales, or a momentum near 1.
 
     ## Example
@@ -39,13 +39,13 @@ class LossOscillation(Rule):
     - They change direction at 90% of the occurrences (pure noise does so at two thirds).
     - Their mean is less than 10% below the mean of the first six losses.
 
-    We chose these thresholds. If updates change the weights by 1% or more, `learning-rate-too-high` reports the
+    These thresholds are our own. If updates change the weights by 1% or more, `learning-rate-too-high` reports the
     run instead.
 
     ## Known problems
     The same batch must be repeated, as in full-batch training or with a loader that does not shuffle. If the
     batches vary, the loss may oscillate for that reason alone, so nothing is reported. A loop that alternates
-    between two different losses on the same batch is reported by mistake.
+    between two different losses on the same batch is wrongly reported.
 
     ## Sources
     Goh, "Why Momentum Really Works", Distill (2017), on steps and curvature.

@@ -35,7 +35,7 @@ MOVED = 1.0  # of the weights' norm: the sum of all updates, if they all pointed
 
 
 class LossPlateau(Rule):
-    """The loss stays at chance level, although the batch can be learned.
+    """The loss stays at chance level, even though the batch can be learned.
 
     ## What it does
     Trains a copy of the model on one batch at your learning rate. It checks whether the loss over the last third
@@ -43,11 +43,11 @@ class LossPlateau(Rule):
     it.
 
     In a watched run, compares the cross entropy of the predictions at the sampled steps with the entropy of their
-    labels. For any loss, it checks whether the loss is constant at the end of the run although each batch
+    labels. For any loss, it checks whether the loss is constant at the end of the run even though each batch
     contains different rows. In that case, either the predictions have collapsed (as with a triplet loss stuck at
-    its margin), or the loss compares the model with itself (as with a preference loss whose reference model is
-    not a copy). The latter is reported if the model also runs without gradients on the inputs of each step. If
-    the scores of a cross entropy are cosines times a constant, it computes how low the loss can possibly get.
+    its margin), or the loss compares the model with itself (as with a preference loss whose reference model is not
+    a copy). The latter is reported if the model also runs without gradients on the inputs of each step. If the
+    scores of a cross entropy are cosines times a constant, it computes how low the loss can possibly get.
 
     ## Why it is bad
     A loss at chance level means that the model has learned the class frequencies and nothing else. The first steps
@@ -93,12 +93,12 @@ class LossPlateau(Rule):
     each other. The dataset must also be larger than a batch, and its rows must differ. If no dataset is known,
     the batches must differ and the weights must change. A constant loss is reported only if no other rule
     explains it. The model counts as its own reference if it also runs without gradients in at least 90% of the
-    steps. At least 8 of these must have been compared, and in 90% of those, both runs must have had the same
-    input. A loss that is a whole number is not reported if it contains `exp` or a division:
-    `loss / loss.detach()` is always 1, but has a gradient. If the scores are cosines, the lowest possible loss
-    must be at least 90% of the loss that results from equal scores.
+    steps. At least 8 such steps must have been compared, and in 90% of them, both runs must have had the same
+    input. A loss that is a whole number is not reported if it contains `exp` or a division: `loss / loss.detach()`
+    is always 1, but has a gradient. If the scores are cosines, the lowest possible loss must be at least 90% of
+    the loss that results from equal scores.
 
-    We chose these thresholds.
+    These thresholds are our own.
 
     ## Known problems
     Before training, the plateau is detected only on a few batches, and only if another learning rate gets past
@@ -176,7 +176,7 @@ class LossPlateau(Rule):
 
     @check
     def from_answers(self, steps: StepHistory, updates: UpdateHistory, answers: PredictionFacts) -> Finding | None:
-        """Check whether a classifier stays at the chance level although its weights change."""
+        """Check whether a classifier stays at the chance level even though its weights change."""
         curve = loss_curve.stuck(steps, answers, STEPS)
         moved = update_size.moved(steps, updates)
         if moved is None:

@@ -79,8 +79,8 @@ class NotLearning(Rule):
     ## What it does
     Compares the losses of the second half of a run with what the best constant prediction would have scored on the
     same batches. The targets are recovered from the gradient of the output, and used only if they reproduce the
-    loss that the script differentiated. If the run is no better, the rule fits a linear and a radial model to some
-    of its rows, to see whether they learn something that the model did not.
+    loss that the script differentiated. If the run is no better, the rule fits a linear and an RBF (radial basis
+    function) model to some of its rows, to see whether they learn something that the model did not.
 
     A triplet loss (`triplet_margin_loss`) is compared with its margin, which is the loss when all embeddings are
     equal. Such a loss also ends at the margin, or just above it, if positives and negatives are passed in the
@@ -116,11 +116,11 @@ class NotLearning(Rule):
     ```
 
     ## Thresholds
-    The run must have at least 100 steps, its learning rate must have stopped rising, and the script must have
-    ended by itself. The run must not alternate between training this model and another one. Two losses must be at
-    least 97% of the constant prediction's: the loss over the last third of the run, and the loss at the sampled
-    steps in its second half. The first may be below that limit by up to two standard errors of the constant
-    prediction's loss over the sampled batches.
+    The run must have at least 100 steps, its learning rate must have stopped rising, and the script must have run
+    to its end. The run must not alternate between training this model and another one. Two losses must be at least
+    97% of the constant prediction's: the loss over the last third of the run, and the loss at the sampled steps in
+    its second half. The first may be below that limit by up to two standard errors of the constant prediction's
+    loss over the sampled batches.
 
     The finding is a warning if the model could have learned something. Any of these shows that it could:
 
@@ -128,14 +128,14 @@ class NotLearning(Rule):
       is known). So even targets unrelated to them could have been memorised.
     - A fit to half of the sampled rows has at most 70% of the constant prediction's error on the other half. For
       classes, the error must also be lower by five standard errors.
-    - The inputs themselves show that information was lost: each row of 3 to 64 columns was standardised by itself,
-      or a number used for missing values is 100 standard deviations from all others.
+    - The inputs themselves show that information was lost: each row of 3 to 64 columns was standardised
+      separately, or a number used for missing values is 100 standard deviations from all others.
     - The run ended with a loss 10% above that of the constant prediction after 200 steps or more.
 
     It is also a warning if a single change makes a copy learn:
 
-    - The loss of no unchanged copy falls below 90% of the constant prediction's.
-    - The loss of the changed copy falls below 85% of it, even with its batches in a different order.
+    - No unchanged copy reaches a loss below 90% of the constant prediction's.
+    - The changed copy reaches a loss below 85% of it, even with its batches in a different order.
     - That loss is lower than the losses of the unchanged copies by three times their spread.
 
     Otherwise the finding is a note. It is also a note if the loss was still falling, with two exceptions:
@@ -153,7 +153,7 @@ class NotLearning(Rule):
     - For that output, a simple fit leaves at most half of the constant prediction's error.
     - The error of another output has fallen to half of that of its own constant prediction.
 
-    We chose these thresholds.
+    These thresholds are our own.
 
     ## Known problems
     A control experiment on labels of pure noise, redrawn at each step, is correctly reported as a note. So is the

@@ -11,8 +11,8 @@ class RecreatedOptimizer(Rule):
     """The optimizer is re-created for each step and loses its state.
 
     ## What it does
-    For each model that a script trains, counts the optimizers that took one step and were then replaced with
-    another one for the same parameters.
+    For each model that a script trains, the rule counts the optimizers that took one step and were then replaced
+    with another one for the same parameters.
 
     ## Why it is bad
     The optimizer stores momentum and Adam's running averages. A re-created one starts without them: each step of
@@ -41,7 +41,7 @@ class RecreatedOptimizer(Rule):
     ## Thresholds
     There must be 20 steps in a row, each by a new optimizer that keeps tensors as its state (plain SGD has no
     state to lose). Test-time adaptation, which restores the weights before each step, is not reported, and neither
-    is a model whose weights are reloaded between steps. We chose this threshold.
+    is a model whose weights are reloaded between steps. This threshold is our own.
 
     ## Known problems
     An optimizer that is re-created once per epoch or every few steps, for example once per task in meta-learning,

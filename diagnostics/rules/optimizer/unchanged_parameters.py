@@ -20,11 +20,11 @@ PASSES = 100  # without any step; more than gradient accumulation uses in practi
 
 
 class UnchangedParameters(Rule):
-    """No weight of the model changes, although the optimizer steps or should step.
+    """No weight of the model changes, even though the optimizer steps, or should.
 
     ## What it does
-    In a watched run, compares the weights before and after each sampled step, and fires if not a single weight
-    ever changed. It also reports
+    In a watched run, the rule compares the weights before and after each sampled step, and fires if not a single
+    weight ever changed. It also reports
 
     - a loop with many passes but without a single optimizer step,
     - in TensorFlow, gradients that are computed with a `tf.GradientTape` and never applied,
@@ -55,7 +55,7 @@ class UnchangedParameters(Rule):
     - 20 backward passes and 20 calls to `zero_grad()` (or 20 gradient tapes) without a step.
 
     With a `tf.GradientTape`, the script must also have created an optimizer, and all biases must still have their
-    initial value of 0. We chose these thresholds.
+    initial value of 0. These thresholds are our own.
 
     ## Known problems
     Only a model that does not change at all is reported. Individual layers are not, because a learning rate of 0

@@ -41,7 +41,7 @@ class CellsOutOfOrder(Rule):
     that only import, or only define functions and classes, may be run again at any time.
 
     ## Known problems
-    The counts of different sessions cannot be distinguished, unless two cells have the same count; in that case
+    Counts from different sessions cannot be distinguished, unless two cells have the same count; in that case
     nothing is reported. Changes inside an object, such as those to a model's weights during training, do not
     rebind a name, so they go unnoticed.
 

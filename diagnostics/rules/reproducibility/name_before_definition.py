@@ -16,8 +16,8 @@ class NameBeforeDefinition(Rule):
 
     ## What it does
     Reads the cells of a notebook file from top to bottom, without running them. It tracks which names each cell
-    binds, deletes and reads (also in the functions that the cell calls), and reports a name that is read although
-    no cell above defines it.
+    binds, deletes and reads (also in the functions that the cell calls), and reports a name that is read even
+    though no cell above defines it.
 
     ## Why it is bad
     The kernel remembers what the notebook no longer shows: a cell that was deleted or edited after it was run, or
@@ -45,8 +45,9 @@ class NameBeforeDefinition(Rule):
 
     ## Thresholds
     None. The finding is a warning if the notebook itself proves that the name is missing: the cell has been run
-    although nothing defines the name, or the name is defined only further down or deleted above. It is a note if
-    no cell defines the name and the cell has not been run, because the name may be defined outside the notebook.
+    even though nothing defines the name, or the name is defined only further down or deleted above. It is a note
+    if no cell defines the name and the cell has not been run, because the name may be defined outside the
+    notebook.
 
     ## Known problems
     A read counts only if it is certain to happen. Reads in a branch of an `if`, in a `try` with handlers, in a

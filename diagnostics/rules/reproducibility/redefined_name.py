@@ -57,8 +57,8 @@ class RedefinedName(Rule):
 
     ## Thresholds
     None. The finding is a warning if the call fails when the notebook is run from top to bottom: the last value
-    assigned to the name is not callable, whichever branches are taken. It is a note if only the kind of value that
-    the name refers to changes.
+    assigned to the name is not callable, whichever branches are taken. It is a note if the name is only rebound to
+    a value of another kind.
 
     ## Known problems
     Only values that are visible in the source are recognised: `accuracy = correct / total` may be anything. A name

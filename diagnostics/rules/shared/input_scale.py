@@ -22,8 +22,8 @@ class InputScale:
 
     Attributes:
         name: the name of the input.
-        column: the number of the column if the input is a table; None otherwise.
-        size: root mean square, in the unit of the input.
+        column: the column index if the input is a table; None otherwise.
+        size: root mean square, in the input's units.
         low: smallest value.
         high: largest value.
         pixels: whether the values are integers from 0 to 255.

@@ -57,8 +57,7 @@ class InitialLossOff(Rule):
 
     The run has the last word: the finding becomes a note if the last third of the losses is below half of ln C.
     It also becomes a note if the run brought the loss below its initial value but had fewer than 100 steps, too
-    few to judge. The expected initial loss of ln C is from the source below; we chose the size of the allowed
-    deviation.
+    few to judge. The expected initial loss of ln C is from the source below; the allowed deviation is our own.
 
     ## Known problems
     Keras' Glorot initialisation turns wide, unit-scale features into logits with a spread of up to 1.4. In a

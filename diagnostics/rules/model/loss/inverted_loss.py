@@ -46,8 +46,8 @@ class InvertedLoss(Rule):
     ```
 
     ## Thresholds
-    Keras: the loss of correct predictions must be higher than that of a constant prediction by 10% of the larger
-    of the two, and higher than the loss that the model reached. Each prediction must have at least 8 values: a
+    Keras: the loss of correct predictions must exceed that of a constant prediction by at least 10% of the larger
+    one, and must be higher than the loss that the model reached. Each prediction must have at least 8 values: a
     single value may be a distance, which should be low for pairs with the label 1. A single value counts only if
     most targets differ and its correlation with them is -0.5 or less. The targets must be masks or images from 0
     to 1, or the loss must ignore the scale of the predictions, as a cosine does. Other targets may be costs or
@@ -56,16 +56,16 @@ class InvertedLoss(Rule):
     PyTorch: there must be at least 4 sampled steps, 90% of them with the wrong sign. The negative of a known
     formula must match the losses of the run to within 0.2%, and the targets must not all be equal. The value of
     the formula must rise, starting at no less than half the loss of a constant prediction: a trained model that is
-    being made to unlearn starts lower. The formula is not checked if an earlier loop of the script trained the
+    being made to unlearn starts lower. The formula is not checked if an earlier loop in the script trained the
     model. For masks with at least 8 values per row, 95% of the gradients of the foreground and 95% of those of the
     background must have the wrong sign. For other targets, the gradient must be a negative multiple of the error
-    (cosine 0.999). It must not be a multiple of the target alone, because that target may be a cost. We chose
-    these numbers.
+    (cosine 0.999). It must not be a multiple of the target alone, because that target may be a cost. These numbers
+    are our own.
 
     ## Known problems
     Keras is covered only on TensorFlow, with one output, after `fit` or `train_on_batch` under `diagnose run`;
     PyTorch is covered only for models that return a single tensor. A loss that is meant to keep the predictions
-    away from the targets, such as masks of areas to avoid, is reported by mistake.
+    away from the targets, such as masks of areas to avoid, is wrongly reported.
 
     ## Sources
     Public reports of Dice and IoU coefficients that were minimised, and of losses with an extra minus sign.

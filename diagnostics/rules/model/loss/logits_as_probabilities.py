@@ -71,9 +71,9 @@ class LogitsAsProbabilities(MessageRule):
     ## Thresholds
     At least one prediction of the batch must be below 0 or, with a binary loss, above 1. For a loss that reads
     log-probabilities, one must be above 0. The tolerance is 0.001, the rounding error of half precision. A relu or
-    tanh in the last layer is enough by itself. If a sigmoid for several classes is combined with categorical cross
-    entropy, the finding is a warning: Keras computes the loss from the logits, so the model learns, but `predict`
-    returns values that were never trained.
+    tanh in the last layer is enough on its own. If a sigmoid for several classes is combined with categorical
+    cross entropy, the finding is a warning: Keras computes the loss from the logits, so the model learns, but
+    `predict` returns values that were never trained.
 
     ## Known problems
     Only one batch of an untrained model is checked: logits that happen to be in range are not reported, unless the

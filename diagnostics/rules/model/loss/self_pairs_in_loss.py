@@ -20,7 +20,7 @@ class SelfPairsInLoss(Rule):
 
     ## What it does
     Checks whether the scores of the first cross entropy are similarities between each row of the batch and every
-    row, including itself, although no row is its own target.
+    row, including itself, even though no row is its own target.
 
     ## Why it is bad
     No vector is more similar to a row than the row itself, whatever the weights. If the row itself counts as a
@@ -43,7 +43,7 @@ class SelfPairsInLoss(Rule):
     ## Thresholds
     There must be at least 8 rows, each with as many scores as there are rows. The matrix of scores must be
     symmetric, with equal values on the diagonal that are the highest in their rows (to within 0.2% of the largest
-    score). No row may be its own target. We chose these numbers.
+    score). No row may be its own target. These numbers are our own.
 
     ## Known problems
     Similarities between vectors with different norms, such as plain dot products, are not checked.

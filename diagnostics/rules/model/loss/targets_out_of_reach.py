@@ -86,7 +86,7 @@ class TargetsOutOfReach(Rule):
     by more than 0.1. One metric must be an accuracy: models of word counts, for which the same formula is a
     likelihood, are trained without one. In PyTorch, such rows must contain only 0 and 1, cover at most 50
     classes, and not form a symmetric matrix, as the pairs within a batch do. For CTC, a single blank in a target
-    is enough, and so are too few frames in half of the examples. We chose these thresholds.
+    is enough, and so are too few frames in half of the examples. These thresholds are our own.
 
     ## Known problems
     Only one batch is checked, and only if the last activation is known; in PyTorch it is read from the graph of
