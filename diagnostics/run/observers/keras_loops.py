@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
     from diagnostics.collectors.keras.discover.tape_watcher import TapeLoopWatcher
     from diagnostics.collectors.keras.discover.unapplied import UnappliedGradients
-    from diagnostics.collectors.keras.discover.unread_losses import LayerLosses, Penalty
+    from diagnostics.collectors.keras.discover.unread_losses import LayerLosses, OwnLoss
     from diagnostics.collectors.keras.discover.untrained_instances import UntrainedInstanceProbe
     from diagnostics.collectors.keras.examine.kept_training import KeptTraining
     from diagnostics.collectors.keras.watch.train_on_batch import TrainOnBatchRows
@@ -45,14 +45,14 @@ class _TapeWatch:
     loop: TapeLoopWatcher
     alone: Callable[[], bool]  # whether no other optimizer steps, to which the tapes may belong
     losses: LayerLosses
-    penalties: tuple[Penalty, ...]  # of its variables
+    own_losses: tuple[OwnLoss, ...]  # of its layers
     evaluated: ObjectLedger | None = None
 
     def _report(self) -> Report:
         from diagnostics.api.watch_report import watch_report
 
         tapes = self.loop.tapes.facts() if self.alone() else None
-        unread = self.losses.of_loop(self.penalties)
+        unread = self.losses.of_loop(self.own_losses)
         facts = (self.loop.graph, tapes, self.evaluated, unread)
         return watch_report(self.loop, self.loop.name, tuple(fact for fact in facts if fact is not None))
 
@@ -139,7 +139,7 @@ class KerasLoopObserver:
             self._trainings.begin(Training(watching=_Watch(functools.partial(_of_frozen, calls))))
 
     def _watch(self, loop: TapeLoopWatcher, optimizer: Any, variables: list[Any]) -> None:
-        watch = _TapeWatch(loop, self._is_alone, self._losses, self._losses.penalties(variables))
+        watch = _TapeWatch(loop, self._is_alone, self._losses, self._losses.of_variables(variables))
         places = Places(optimizer=self.made_at(optimizer), training=script_line())
         training = self._trainings.begin(Training(watching=watch, places=places))
         self.handed.began(optimizer, training)
