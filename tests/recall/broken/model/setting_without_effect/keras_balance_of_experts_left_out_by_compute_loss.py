@@ -1,4 +1,4 @@
-"""A mixture of experts adds a loss that balances them; the `compute_loss` of the model, for uneven errors, drops it."""
+"""A mixture of experts adds a loss that balances them; the `compute_loss` of the model drops it."""
 
 # names: setting-without-effect
 import keras

@@ -1,4 +1,4 @@
-"""A Bayesian regression: the layer adds the divergence of its weights, and the step of the loop minimises the rest."""
+"""A Bayesian regression whose layers add the divergence of their weights; the loop minimises the rest."""
 
 # names: setting-without-effect
 import keras
