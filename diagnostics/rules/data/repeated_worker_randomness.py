@@ -59,8 +59,8 @@ class RepeatedWorkerRandomness(Rule):
     its class suggests evaluation.
 
     A traced function counts if at least 8 calls without a new draw followed, or if the dataset has at least 8
-    elements (or an unknown number). It does not count if a layer drew the numbers in `build`, if it was traced
-    more than twice, or if a random operation of the graph was given a seed.
+    elements (or an unknown number). It does not count if a layer drew the numbers in `build`, if it drew in
+    more than 4 traces, or if a random operation of the graph was given a seed.
 
     ## Known problems
     A generator counts as copied unless its class or `worker_init_fn` visibly reseeds it: with `get_worker_info`, a
@@ -164,14 +164,14 @@ class RepeatedWorkerRandomness(Rule):
         name = draws.where.function
         runs = "all" if draws.runs is None else f"{draws.runs:,}"
         seen, repeated = (
-            (f"and in none of the {runs} calls that followed", "every step uses")
+            (f"but in none of the {runs} calls that followed", "every step uses")
             if draws.runs_for == "call"
             else ("and the graph then runs without Python", f"{runs} elements of the dataset get")
         )
         replacement = "keras.random.uniform(...)" if draws.runs_for == "call" else "tf.random.uniform(...)"
         return self.found(
-            f"{name} draws from {draws.generator} only once, while TensorFlow traces it: the state of the generator "
-            f"changed during the trace, {seen}. So {repeated} the same random numbers.",
+            f"{name} draws from {draws.generator} only once, while TensorFlow traces it: the state of this "
+            f"generator changed during the trace, {seen}. So {repeated} the same random numbers.",
             fix=(
                 f"{replacement}  # TensorFlow's random functions draw in each run of the graph",
                 "tf.numpy_function(draw, [], tf.float32) calls a NumPy function in each run",

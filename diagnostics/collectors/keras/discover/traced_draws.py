@@ -24,7 +24,9 @@ from diagnostics.taps import keras as taps
 from diagnostics.taps.tap import Unsubscribe, subscribe
 
 RUNS = 8  # calls without a draw, or elements of a dataset, from which on a number counts as repeated
-TRACES = 2  # of one function; it is traced twice if it creates variables, and one traced more often draws again
+TRACES = (
+    4  # of one function that draw: two if it creates variables, one for a short batch; more often, it draws anew
+)
 OBJECTS = 500  # functions and layers behind a traced function that are read
 GLOBAL = {id(np.random.mtrand._rand): "numpy.random", id(random._inst): "random"}  # type: ignore[attr-defined]
 KINDS = (np.random.Generator, np.random.RandomState, random.Random)
@@ -44,7 +46,7 @@ class _Draw:
 
 @dataclass
 class _Function:
-    """A `tf.function`: how often it was traced, what the latest trace drew, and its calls since."""
+    """A `tf.function`: how often it drew in a trace, what the latest trace drew, and its calls since."""
 
     traces: int = 0
     calls: int = 0
@@ -157,9 +159,10 @@ class TracedDraws:
         trace.look()
         draws = [] if not trace.drawn or _is_seeded(graph) else list(self._draws(trace))
         if self._mapped is None:
-            known = self._functions.setdefault(self._calling, _Function())
-            known.traces, known.calls, known.before = known.traces + 1, 0, []
-            known.draws = draws if known.traces <= TRACES else []
+            if trace.drawn:
+                known = self._functions.setdefault(self._calling, _Function())
+                known.traces, known.calls, known.before = known.traces + 1, 0, []
+                known.draws = draws if known.traces <= TRACES else []
             return
         dataset, elements = self._mapped[0], None
         if draws and dataset is not None and tf.executing_eagerly():
@@ -210,8 +213,13 @@ def _named_by(one: Any) -> Iterator[tuple[Any, Where | None]]:
         else:
             yield from ((one.__func__, None), (one.__self__, None))
     elif isinstance(one, keras.layers.Layer):
+        methods: dict[type, list[types.FunctionType]] = {}  # of the script, by class
         for layer in one._flatten_layers():
-            yield from _methods_of(layer)
+            for kind in type(layer).__mro__:
+                if kind not in methods:
+                    methods[kind] = _own_methods(kind)
+                for method in methods[kind]:
+                    yield from _read(method.__code__, method.__globals__, layer)
     elif isinstance(one, types.FunctionType):
         inside = inspect.getclosurevars(one).nonlocals
         if is_user_code(one.__code__.co_filename):
@@ -226,12 +234,9 @@ def _named_by(one: Any) -> Iterator[tuple[Any, Where | None]]:
         yield types.MethodType(call, one), None
 
 
-def _methods_of(layer: Any) -> Iterator[tuple[Any, Where | None]]:
-    for kind in type(layer).__mro__:
-        for name, value in vars(kind).items():
-            own = isinstance(value, types.FunctionType) and is_user_code(value.__code__.co_filename)
-            if own and name not in NOT_RUN:
-                yield from _read(value.__code__, value.__globals__, layer)
+def _own_methods(kind: type) -> list[types.FunctionType]:
+    functions = (value for value in vars(kind).values() if isinstance(value, types.FunctionType))
+    return [one for one in functions if one.__name__ not in NOT_RUN and is_user_code(one.__code__.co_filename)]
 
 
 def _read(code: types.CodeType, known: dict[str, Any], owner: Any) -> Iterator[tuple[Any, Where | None]]:

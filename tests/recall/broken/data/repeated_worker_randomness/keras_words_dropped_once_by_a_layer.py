@@ -1,4 +1,4 @@
-"""A layer hides words at random during training; its `call` asks NumPy, so it hides the same places in each step."""
+"""A layer hides words at random in training; its `call` asks NumPy, so each step hides the same places."""
 
 # names: repeated-worker-randomness
 import keras
@@ -29,8 +29,8 @@ model = keras.Sequential(
         HiddenWords(0.5),
         layers.Embedding(60, 16),
         layers.GlobalAveragePooling1D(),
-        layers.Dense(1),
+        layers.Dense(1, "sigmoid"),
     ]
 )
-model.compile(keras.optimizers.Adam(5e-3), keras.losses.BinaryCrossentropy(from_logits=True), metrics=["accuracy"])
+model.compile(keras.optimizers.Adam(5e-3), "binary_crossentropy", metrics=["accuracy"])
 model.fit(words, topics.astype("float32"), epochs=6, batch_size=48, validation_split=0.2, verbose=2)

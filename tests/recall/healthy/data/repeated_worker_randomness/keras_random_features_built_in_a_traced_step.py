@@ -15,8 +15,8 @@ class RandomFeatures(keras.layers.Layer):
         self.count = count
 
     def build(self, shape):
-        self.directions = tf.constant(np.random.normal(size=(shape[-1], self.count)), tf.float32)
-        self.phases = tf.constant(np.random.uniform(0, 2 * np.pi, size=self.count), tf.float32)
+        self.directions = np.random.normal(size=(shape[-1], self.count)).astype("float32")
+        self.phases = np.random.uniform(0, 2 * np.pi, size=self.count).astype("float32")
 
     def call(self, inputs):
         return tf.cos(inputs @ self.directions + self.phases)
