@@ -98,7 +98,7 @@ class UnreadLosses:
     """Losses of the layers of a Keras model that no step of the user's own has read.
 
     Attributes:
-        step: whose: ``train_step`` of the model, or a ``loop`` of the script.
+        step: whose: ``train_step`` or ``compute_loss`` of the model, or a ``loop`` of the script.
         penalized: paths of layers with a regularizer.
         added: names of layers that call ``add_loss``, also by an activity regularizer.
     """

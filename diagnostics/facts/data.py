@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 from diagnostics.facts.frozen import frozen
 
 from .array import Array
+from .where import Where
 
 Task = Literal["classification", "regression"]
 
@@ -198,6 +199,25 @@ class WorkerFacts:
     persistent: bool
     generators: tuple[HeldGenerator, ...] = ()
     same_seed: str = ""
+
+
+@frozen
+class FrozenDraws:
+    """Random numbers that Python code drew while TensorFlow traced it, and that each run of the graph repeats.
+
+    Attributes:
+        where: the line that names the generator.
+        generator: such as ``numpy.random``.
+        runs_for: what runs the graph: a ``call`` of the function, or an ``element`` of a dataset.
+        runs: calls that followed and drew nothing, or elements; None if their number is not known.
+    """
+
+    described: ClassVar[str] = "random numbers drawn while a function was traced"
+
+    where: Where
+    generator: str
+    runs_for: Literal["call", "element"]
+    runs: int | None
 
 
 @frozen

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
-from diagnostics.facts.data import HeldGenerator, WorkerFacts
+from diagnostics.facts.data import FrozenDraws, HeldGenerator, WorkerFacts
 from diagnostics.facts.written import WrittenPatterns
 
 
 class RepeatedWorkerRandomness(Rule):
-    """All workers of a data loader draw the same random numbers from copies of one generator.
+    """All workers of a data loader, or all runs of a traced function, use the same random numbers.
 
     ## What it does
     Looks for NumPy, Python or PyTorch random generators that the dataset, a transform or the collator draws from,
@@ -17,12 +17,20 @@ class RepeatedWorkerRandomness(Rule):
     workers the same seed, and for a `__getitem__` that seeds a global generator with the same number for every
     row. It only reads the code and draws no numbers.
 
+    In TensorFlow, `diagnose run` compares the states of NumPy's and Python's random generators before and after a
+    function is traced: a `train_step`, a `call`, a `tf.function`, or a function given to `dataset.map`. It reports
+    a generator that was drawn from while tracing, but not in the calls that followed.
+
     ## Why it is bad
     Each worker gets a copy of the dataset, including the generator in its current state. All workers therefore
     draw the same sequence: with 4 workers, you get only a quarter as many distinct augmentations. Unless the
     workers are persistent, the next epoch starts from new copies in the same state and repeats everything.
     PyTorch gives each worker a different seed only for the global generators: `torch`, `random` and
     `numpy.random`.
+
+    TensorFlow runs the Python code of a traced function only once, and builds a graph from it. A number from NumPy
+    becomes a constant of this graph: each step uses the same negatives or the same noise, and a `map` flips either
+    all images or none.
 
     ## Example
     ```python
@@ -51,12 +59,17 @@ class RepeatedWorkerRandomness(Rule):
     function that draws noise. It does not count if the numbers are used for a permutation or a projection, or if
     the name of its class suggests evaluation.
 
+    A traced function counts if at least 8 calls without a new draw followed, or if the dataset has at least 8
+    elements (or an unknown number). It does not count if a layer drew the numbers in `build`, if it drew in
+    more than 4 traces, or if a random operation of the graph was given a seed.
+
     ## Known problems
     A generator counts as copied unless the code of its class or of `worker_init_fn` calls `get_worker_info` or
     `seed`, or assigns a new generator. Generators in compiled code are not detected.
 
     ## Sources
-    The documentation for `torch.utils.data`, "Randomness in multi-process data loading"; Tanel Pärnamaa, "Using
+    The documentation for `torch.utils.data`, "Randomness in multi-process data loading"; tensorflow/tensorflow,
+    issue 40620; Tanel Pärnamaa, "Using
     PyTorch + NumPy? You're making a mistake" (2021), on NumPy's global generator before PyTorch 1.9.
     """
 
@@ -144,6 +157,28 @@ class RepeatedWorkerRandomness(Rule):
             ),
             evidence={"generator": generator, "seed": seed, "draw": draw},
             where=first.where,
+        )
+
+    @check
+    def from_traces(self, draws: FrozenDraws) -> Finding:
+        """Report numbers that a traced function drew only once."""
+        name = draws.where.function
+        runs = "all" if draws.runs is None else f"{draws.runs:,}"
+        seen, repeated = (
+            (f"but in none of the {runs} calls that followed", "every step uses")
+            if draws.runs_for == "call"
+            else ("and the graph then runs without Python", f"{runs} elements of the dataset get")
+        )
+        replacement = "keras.random.uniform(...)" if draws.runs_for == "call" else "tf.random.uniform(...)"
+        return self.found(
+            f"{name} draws from {draws.generator} only once, while TensorFlow traces it: the state of this "
+            f"generator changed during the trace, {seen}. So {repeated} the same random numbers.",
+            fix=(
+                f"{replacement}  # TensorFlow's random functions draw in each run of the graph",
+                "tf.numpy_function(draw, [], tf.float32) calls a NumPy function in each run",
+            ),
+            evidence={"function": name, "generator": draws.generator, "for": draws.runs_for, "runs": draws.runs},
+            where=draws.where,
         )
 
 

@@ -13,6 +13,7 @@ from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.shared.script_line import script_line
 from diagnostics.config import shows_batch
 from diagnostics.facts.calls import FrozenCalls, ObjectLedger
+from diagnostics.facts.data import FrozenDraws
 from diagnostics.facts.where import Places, Where
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_keras, of_tape
@@ -26,8 +27,9 @@ from .training import Training, Trainings
 if TYPE_CHECKING:
     from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
     from diagnostics.collectors.keras.discover.tape_watcher import TapeLoopWatcher
+    from diagnostics.collectors.keras.discover.traced_draws import TracedDraws
     from diagnostics.collectors.keras.discover.unapplied import UnappliedGradients
-    from diagnostics.collectors.keras.discover.unread_losses import LayerLosses, Penalty
+    from diagnostics.collectors.keras.discover.unread_losses import LayerLosses, OwnLoss
     from diagnostics.collectors.keras.discover.untrained_instances import UntrainedInstanceProbe
     from diagnostics.collectors.keras.examine.kept_training import KeptTraining
     from diagnostics.collectors.keras.watch.train_on_batch import TrainOnBatchRows
@@ -45,14 +47,14 @@ class _TapeWatch:
     loop: TapeLoopWatcher
     alone: Callable[[], bool]  # whether no other optimizer steps, to which the tapes may belong
     losses: LayerLosses
-    penalties: tuple[Penalty, ...]  # of its variables
+    own_losses: tuple[OwnLoss, ...]  # of its layers
     evaluated: ObjectLedger | None = None
 
     def _report(self) -> Report:
         from diagnostics.api.watch_report import watch_report
 
         tapes = self.loop.tapes.facts() if self.alone() else None
-        unread = self.losses.of_loop(self.penalties)
+        unread = self.losses.of_loop(self.own_losses)
         facts = (self.loop.graph, tapes, self.evaluated, unread)
         return watch_report(self.loop, self.loop.name, tuple(fact for fact in facts if fact is not None))
 
@@ -89,6 +91,7 @@ class KerasLoopObserver:
     def find(self) -> None:
         """Observe from now on: Keras on TensorFlow is there."""
         from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
+        from diagnostics.collectors.keras.discover.traced_draws import TracedDraws
 
         self._finder = TapeLoopFinder(
             self._watch, self._trainings.fault, on_step=loop_stepped, on_broken=self._trainings.on_broken
@@ -96,6 +99,9 @@ class KerasLoopObserver:
         self._at_close.callback(self._finder.close)
         self._at_close.callback(self._trainings.guard.attempt, self._add_unapplied, self._finder.unapplied)
         self._at_close.callback(self._trainings.guard.attempt, self._add_frozen)
+        draws = TracedDraws(self._trainings.guard)
+        self._at_close.callback(self._trainings.guard.attempt, self._add_draws, draws)
+        self._at_close.callback(draws.listen())
         self._at_close.callback(self._trainings.guard.attempt, self.handed.keep_rows)
 
     def compare(self, instances: UntrainedInstanceProbe) -> None:
@@ -138,8 +144,13 @@ class KerasLoopObserver:
         for calls in self.handed.frozen():
             self._trainings.begin(Training(watching=_Watch(functools.partial(_of_frozen, calls))))
 
+    def _add_draws(self, traced: TracedDraws) -> None:
+        if self._trainings.all:
+            for draws in traced.facts():
+                self._trainings.begin(Training(watching=_Watch(functools.partial(_of_draws, draws))))
+
     def _watch(self, loop: TapeLoopWatcher, optimizer: Any, variables: list[Any]) -> None:
-        watch = _TapeWatch(loop, self._is_alone, self._losses, self._losses.penalties(variables))
+        watch = _TapeWatch(loop, self._is_alone, self._losses, self._losses.of_variables(variables))
         places = Places(optimizer=self.made_at(optimizer), training=script_line())
         training = self._trainings.begin(Training(watching=watch, places=places))
         self.handed.began(optimizer, training)
@@ -160,6 +171,14 @@ def _of_frozen(calls: FrozenCalls) -> Report:
 
     evaluator = new_evaluator()
     return evaluated(f"{calls.model}.train_on_batch", evaluator, evaluator.add(calls), (FrozenCalls,))
+
+
+def _of_draws(draws: FrozenDraws) -> Report:
+    """Report on random numbers that a traced function repeats."""
+    from diagnostics.report.build import evaluated, new_evaluator
+
+    evaluator = new_evaluator()
+    return evaluated(f"traced {draws.where.function}", evaluator, evaluator.add(draws), (FrozenDraws,))
 
 
 @dataclass

@@ -102,6 +102,62 @@ def test_a_regularizer_that_a_loop_leaves_out(traced):
     assert found(lambda: loop(made(), traced=traced)) == [("loop", ["first"], [])]
 
 
+@pytest.mark.parametrize("traced", [True, False])
+def test_a_loss_of_a_layer_without_weights_that_a_loop_leaves_out(traced):
+    assert found(lambda: loop(made(regularizer=None, between=Noisy), traced=traced)) == [("loop", [], ["between"])]
+
+
+@pytest.mark.parametrize("traced", [True, False])
+def test_an_activity_that_a_loop_leaves_out(traced):
+    active = layers.Dense(6, activity_regularizer="l2", name="active")
+    model = keras.Sequential([layers.Input((6,)), active, made(regularizer=None)])
+    assert found(lambda: loop(model, traced=traced)) == [("loop", [], ["active"])]
+
+
+@pytest.mark.parametrize("traced", [True, False])
+def test_a_loss_that_depends_on_frozen_weights_alone_is_not_missed(traced):
+    frozen = keras.Sequential([layers.Input((6,)), layers.Dense(6, activity_regularizer="l2"), Noisy()])
+    frozen.trainable = False
+    model = keras.Sequential([layers.Input((6,)), frozen, layers.Dense(1)])
+    assert found(lambda: loop(model, traced=traced)) == []
+
+
+class Holding(layers.Layer):
+    def call(self, inputs):
+        self.penalty = tf.reduce_mean(tf.square(inputs))
+        self.add_loss(self.penalty)
+        return inputs
+
+
+def held(model, _x, _y):
+    return 0.1 * model.get_layer("between").penalty
+
+
+@pytest.mark.parametrize("traced", [True, False])
+def test_a_loop_that_takes_what_a_layer_adds_from_the_layer(traced):
+    assert found(lambda: loop(made(regularizer=None, between=Holding), held, traced)) == []
+
+
+def test_a_train_step_that_takes_what_a_layer_adds_from_the_layer():
+    assert found(lambda: fit(made(stepping(held), None, Holding))) == []
+
+
+def test_a_loss_of_the_model_that_leaves_them_out():
+    class Model(keras.Sequential):
+        def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+            return tf.reduce_mean(tf.square(y - y_pred))
+
+    assert found(lambda: fit(made(Model, between=Noisy))) == [("compute_loss", ["first"], ["between"])]
+
+
+def test_a_loss_of_the_model_that_adds_to_that_of_keras():
+    class Model(keras.Sequential):
+        def compute_loss(self, *arguments, **options):
+            return 2 * super().compute_loss(*arguments, **options)
+
+    assert found(lambda: fit(made(Model, between=Noisy))) == []
+
+
 def summed(model, _x, _y):
     return tf.add_n(model.losses)
 
@@ -151,3 +207,6 @@ def test_a_layer_that_penalizes_what_it_computes_calls_no_regularizer_by_hand():
 def test_nothing_is_left_out_where_there_is_nothing():
     assert found(lambda: fit(made(stepping(nothing), None))) == []
     assert found(lambda: loop(made(regularizer=keras.regularizers.L2(0.0)))) == []
+    model = keras.Sequential([layers.Dense(1, activity_regularizer=keras.regularizers.L2(0.0))])
+    model.build((None, 6))
+    assert found(lambda: loop(model)) == []

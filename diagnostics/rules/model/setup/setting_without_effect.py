@@ -25,8 +25,8 @@ class SettingWithoutEffect(Rule):
     split, to different values: the subsets share one dataset, so the second value overwrites the first. It also
     looks for statements that discard their result: a method that returns a new tensor, such as
     `scores.masked_fill(mask, -1e9)`, or a loop over parameters that rebinds the loop variable. For Keras, it looks
-    for layers that have a regularizer or call `add_loss` while a custom `train_step` or training loop never reads
-    the model's `losses`.
+    for layers that have a regularizer or call `add_loss` while a custom `train_step`, `compute_loss` or
+    training loop never reads the model's `losses`.
 
     ## Why it is bad
     Python raises no error when a script sets an attribute that nothing else uses. PyTorch never reads it: the
@@ -56,7 +56,9 @@ class SettingWithoutEffect(Rule):
     own, its rates never changed, and the attribute differs from all of them. A subset counts if its dataset has
     an attribute of that name with a different value. Discarded results count only for PyTorch functions, tensor
     methods that have an in-place version, and some methods of pandas and of datasets; statements inside `try` do
-    not count. Layer losses count as used if any code other than an evaluation reads them or calls a regularizer.
+    not count. Layer losses count as used if any code other than an evaluation reads them or calls a regularizer, or
+    if the loss of a `tf.function` is computed from them. In a training loop, what `add_loss` adds counts if the loop
+    trains all weights of the layer; for a layer without weights, those of the smallest part of the model around it.
 
     ## Known problems
     A script that reads the attribute itself, outside the model, and acts on it is a false positive if the
@@ -94,9 +96,9 @@ class SettingWithoutEffect(Rule):
 
     @check
     def from_losses(self, unread: UnreadLosses) -> Finding:
-        """Report layer losses that a custom training step never adds."""
-        whose = "`train_step`" if unread.step == "train_step" else "loop over the batches"
-        model = "self" if unread.step == "train_step" else "model"
+        """Report layer losses that a custom training step leaves out."""
+        in_loop = unread.step == "loop"
+        whose, model = ("loop over the batches", "model") if in_loop else (f"`{unread.step}`", "self")
         parts = [
             f"{listed(names, most=SHOWN)} {verb if len(names) == 1 else verbs}"
             for names, verb, verbs in (
@@ -110,9 +112,10 @@ class SettingWithoutEffect(Rule):
             "these loss terms. The loss being minimised does not include these terms.",
             fix=(
                 f"loss += sum({model}.losses)  # inside the tape",
-                "loss = self.compute_loss(x, y, y_pred), which adds these terms"
-                if unread.step == "train_step"
-                else "remove the regularizers and add_loss calls, if you do not want them",
+                "remove the regularizers and add_loss calls, if you do not want them"
+                if in_loop
+                else f"loss = {'self' if unread.step == 'train_step' else 'super()'}.compute_loss(x, y, y_pred), "
+                "which adds these terms",
             ),
             evidence={"step": unread.step, "penalized": list(unread.penalized), "added": list(unread.added)},
         )

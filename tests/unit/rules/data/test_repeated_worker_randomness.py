@@ -1,6 +1,7 @@
 import pytest
 
-from diagnostics.facts.data import HeldGenerator, WorkerFacts
+from diagnostics.facts.data import FrozenDraws, HeldGenerator, WorkerFacts
+from diagnostics.facts.where import Where
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.data.repeated_worker_randomness import RepeatedWorkerRandomness
 from tests.support.sources import written
@@ -45,3 +46,15 @@ def test_fires_on_a_seed_for_every_row():
     finding = RULE.from_source(seed)
     assert (finding.severity, finding.where.line) == ("warning", 20)
     assert RULE.from_source(WrittenPatterns()) is None
+
+
+def test_names_numbers_that_a_traced_step_repeats():
+    finding = RULE.from_traces(FrozenDraws(Where("train.py", 9, "train_step"), "numpy.random", "call", 8))
+    assert (finding.severity, finding.where.line) == ("warning", 9)
+    assert finding.evidence == {"function": "train_step", "generator": "numpy.random", "for": "call", "runs": 8}
+
+
+@pytest.mark.parametrize("elements", [640, None])
+def test_names_numbers_that_all_elements_of_a_dataset_get(elements):
+    finding = RULE.from_traces(FrozenDraws(Where("train.py", 4, "flipped"), "random", "element", elements))
+    assert finding.evidence["runs"] == elements

@@ -74,3 +74,8 @@ def test_names_layers_whose_losses_a_train_step_leaves_out():
 
 def test_names_a_layer_whose_penalty_a_loop_leaves_out():
     assert RULE.from_losses(UnreadLosses("loop", ("conv",), ())).severity == "warning"
+
+
+def test_names_a_layer_whose_loss_a_model_leaves_out():
+    finding = RULE.from_losses(UnreadLosses("compute_loss", (), ("experts",)))
+    assert finding.alternatives == ("loss = super().compute_loss(x, y, y_pred), which adds these terms",)
