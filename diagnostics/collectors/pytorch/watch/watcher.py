@@ -79,6 +79,7 @@ class TorchWatcher:
         self._called = model
         self.model = uncompiled(model)
         self.optimizers = [unwrapped(optimizer) for optimizer in optimizers]
+        self._unwrapped = [optimizer for optimizer in optimizers if unwrapped(optimizer) is optimizer]
         self.device = device_of(self.model)
         self.uncovered: dict[str, str] = {}
         guard = FaultGuard(faults, self.uncovered)
@@ -202,6 +203,11 @@ class TorchWatcher:
         """
         self.close()
         vars(self).clear()
+
+    def drop_optimizer_states(self) -> None:
+        """Free what the optimizers keep of each parameter: the script has deleted them, but not the model."""
+        for optimizer in self._unwrapped:
+            optimizer.state = {}
 
     def step(self, loss: Any, labels: Any = None) -> None:
         """Record loss and labels of the step; count the step itself if there is no optimizer."""
