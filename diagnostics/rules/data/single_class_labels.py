@@ -31,12 +31,13 @@ class SingleClassLabels(MessageRule):
 
     ## What it does
     Compares the labels of the rows that were read. The finding is an error if the whole dataset was read, and a
-    warning if only a sample of it or its first rows were. In a watched run, the labels of a cross entropy, or of a
-    squared error with one output, are derived from the gradients of the sampled steps, whatever their type and
-    wherever they come from. With a squared or absolute error, it looks for integer targets that are all 0, except for at most a
-    single 1: the result of casting numbers between 0 and 1 to integers. With a binary cross entropy, it looks for
-    targets that were divided by something and are all close to 0. If each row has several labels, as in a mask, it
-    compares all of them. In Keras, it counts the rows of each class whose weight in the loss is 0.
+    warning if only a sample of it or its first rows were. In a watched run, the labels of a cross entropy, or of
+    a squared error with one output, are derived from the gradients of the sampled steps, whatever their type and
+    wherever they come from. With a squared or absolute error, it looks for integer targets that are all 0, except
+    for at most a single 1: the result of casting numbers between 0 and 1 to integers. With a binary cross
+    entropy, it looks for targets that were divided by something and are all close to 0. If each row has several
+    labels, as in a mask, it compares all of them. In Keras, it counts the rows of each class whose weight in the
+    loss is 0.
 
     ## Why it is bad
     The model learns to predict that class for every input. The loss falls to zero within a few steps and the
