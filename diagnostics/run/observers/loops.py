@@ -157,6 +157,7 @@ class LoopObserver:
         self._trainings.freed(training)
 
     def _rests(self, watching: Any) -> None:
+        watching._probe.rest()
         watching._probe.drop_optimizer_states()
 
     def _alternates(self, watching: Any) -> None:
