@@ -30,6 +30,9 @@ STAYED = 0.05  # of the weights' norm, if all steps pointed in one direction: a 
 ABOVE, MANY = 1.1, 200  # of the constant prediction's loss; steps in which a run should have reached it
 EPOCHS = 2  # of the dataset, where its size is known
 FEWEST_AGAIN = 3.0  # rows that are expected twice among those looked at: below, that none is twice shows nothing
+# Of a cross entropy, whose constant prediction costs nothing only if all labels are equal: `single-class-labels`
+# reports that, and a model that scores candidates, the right one first, has no constant prediction.
+ONE_CLASS = 1e-5
 NEVER = 1e-6  # of a loss in each step: zero but for rounding in float32
 SMALL, LARGE = 1e-4, 1e-2  # of the weights, in one step: outside of this range, the rate is the first suspect
 
@@ -200,6 +203,8 @@ class NotLearning(Rule):
         sampling = CHANCE * float(targets.constant_losses.std()) / math.sqrt(len(targets.steps))
         if constant <= 0 or targets.losses[late].mean() < NO_BETTER * constant:
             return None  # compared on the same batches
+        if targets.kind == "cross_entropy" and overall <= ONE_CLASS:
+            return None
         if ended < NO_BETTER * overall - sampling:
             return None
         before = last_third(losses, steps.total_steps, further=1)
