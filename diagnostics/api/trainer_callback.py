@@ -97,6 +97,7 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self._release: Callable[[], None] | None = None
         self._on_first_step: Callable[[Any, Any], _Observer | None] | None = None
         self._on_batch: Callable[[Any], object] | None = None
+        self._rests = False  # after training, instead of being closed: evaluations may follow
 
     def report(self) -> Report:
         """Say what was seen so far, at any time. Reads what is still on the device."""
@@ -229,7 +230,11 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
         if self._release is not None:
             self._release()
             self._release = None
-        if self._watch is not None:
+        if self._watch is None:
+            return
+        if self._rests:
+            self._watch._probe.rest()
+        else:
             self._watch.close()
 
 

@@ -120,8 +120,8 @@ class TargetHistory:
         examples: in these steps, together.
         outputs: an example.
         fit: whether a simple fit learns these targets from the inputs; None if not tried, as where the model did.
-        only_target: the value of the target, if there is one a row, and it is the same in all rows looked at;
-            None otherwise.
+        only_target: the value of the target, if there is one a row, and it is the same in all rows looked at; of
+            several classes with an output each its number. None otherwise.
         blank: the blank rows among the inputs; None if there are none, or the inputs are not known.
         copied: the number in the inputs that tells the target; None if there is none, or several.
         rows_standardised: whether each row of inputs has a mean of 0 and a standard deviation of 1 by itself.

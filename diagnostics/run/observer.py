@@ -109,7 +109,7 @@ class ScriptObserver:
         )
         suspended = self.loops.suspended, self._keras_loops.suspended
         self._calls = TrainCalls(self._trainings, suspended)
-        self._trainers = TrainerObserver(self._trainings)
+        self._trainers = TrainerObserver(self._trainings, self._at_close)
         self._fits = FitObserver(self._trainings, self._keras_loops.graph, self._losses, self._keras_loops.made_at)
         self._metrics = MetricObserver(self._trainings, self._at_close)
         for module, then in (

@@ -32,6 +32,13 @@ def only_target(rows: Array) -> float | None:
     return float(rows[0, 0]) + 0.0  # no -0
 
 
+def only_class(rows: Array) -> float | None:
+    """Return the class of all rows (n, classes), a share of each class, where it is always the same one."""
+    if rows.ndim != 2 or rows.shape[1] < 2 or not len(rows) or (rows != rows[0]).any():
+        return None
+    return float(rows[0].argmax()) if np.count_nonzero(rows[0]) == 1 == rows[0].max() else None
+
+
 def blank_rows(inputs: Array, targets: Array) -> BlankRows | None:
     """Count the rows that hold one value throughout, as of files that could not be read.
 

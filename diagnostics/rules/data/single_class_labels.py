@@ -20,6 +20,8 @@ IGNORED = (-100, 255)  # labels that losses and datasets of segmentation leave o
 NEXT_TO_NOTHING = 0.02
 # Integers of a regression. After min-max scaling, cutting off the fractions leaves a single 1.
 ROUNDED_ROWS = 100
+# Cross entropy of answering each row with the mean of all targets: one row in 100,000 of another class costs more.
+ANOTHER = 1e-5
 # Mean squared deviation up to which targets are equal: float32 rounds values derived from a gradient.
 REL_TOLERANCE = 1e-12
 
@@ -32,8 +34,8 @@ class SingleClassLabels(MessageRule):
 
     ## What it does
     Compares the labels of the rows that were read. The finding is an error if the whole dataset was read, and a
-    warning if only a sample of it or its first rows were. In a watched run, the labels of a binary cross entropy,
-    or of a squared error with one output, are inferred from the gradients in the sampled steps. With a squared or
+    warning if only a sample of it or its first rows were. In a watched run, the labels of a cross entropy, or of a
+    squared error with one output, are inferred from the gradients in the sampled steps. With a squared or
     absolute error, it looks for integer targets that are all 0, except for at most a single 1. Such targets are
     the result of casting numbers between 0 and 1 to integers. With a binary cross entropy, it looks for labels of
     0 and 1 that were divided by a number such as 255, which leaves all of them close to 0. If each row has
@@ -60,7 +62,9 @@ class SingleClassLabels(MessageRule):
     There must be at least 20 rows (our choice): with two equally common classes, the chance that 20 random rows
     all have the same label is 1 in 500,000. With a squared error, at least 100 rows are needed. Targets count as
     equal if they differ from their mean by less than one millionth, in absolute or relative terms, because values
-    inferred from a float32 gradient contain rounding errors.
+    inferred from a float32 gradient contain rounding errors. In a watched run, the labels of a cross entropy with
+    several classes are checked only if the model's last parameter has one row per class: a model that scores
+    candidates, with the right one first, may always have the label 0.
 
     ## Known problems
     With a single sigmoid output, a finding about the first rows is only a note: adversarial training fits a model
@@ -141,12 +145,16 @@ class SingleClassLabels(MessageRule):
     @check
     def from_targets(self, targets: TargetHistory, verdicts: Verdicts) -> Finding | None:
         """Check the labels that the loss received in the sampled steps."""
-        if targets.kind not in ("binary_cross_entropy", "mean_squared_error") or targets.outputs != 1:
-            raise NotApplicable("needs a binary cross-entropy or squared-error loss with one output")
+        of_classes = targets.kind == "cross_entropy" and targets.outputs > 1
+        single = targets.kind in ("binary_cross_entropy", "mean_squared_error") and targets.outputs == 1
+        if not of_classes and not single:
+            raise NotApplicable("needs a cross entropy, or a squared error with one output")
         if not verdicts.trained_alone:
             raise NotApplicable("needs a run that trains only this model")
         if targets.kind == "mean_squared_error":
             return self._only_number(targets)
+        if of_classes:
+            return self._only_class(targets)
         if targets.only_target not in (0.0, 1.0):
             return None
         return self.found(
@@ -159,6 +167,24 @@ class SingleClassLabels(MessageRule):
             ),
             evidence={"label": targets.only_target, "examples": targets.examples},
             severity="warning" if targets.only_target == 0 else "note",
+        )
+
+    def _only_class(self, targets: TargetHistory) -> Finding | None:
+        """Look for a classifier whose targets are all of one class."""
+        if targets.only_target is None or targets.constant_losses.max() > ANOTHER:
+            return None
+        label = int(targets.only_target)
+        return self.found(
+            f"All labels of the {targets.examples:,} examples in {len(targets.steps)} sampled steps are {label}, "
+            f"but the model has {targets.outputs} classes. With only one class, the model can learn only a "
+            "constant prediction, and its loss falls to 0.",
+            fix=(
+                "print the labels and their counts before training",
+                "check the code that creates the labels: look for a filter, or for the wrong column or part of a "
+                "file name",
+            ),
+            evidence={"label": label, "examples": targets.examples, "num_classes": targets.outputs},
+            severity="warning",
         )
 
     def _only_number(self, targets: TargetHistory) -> Finding | None:

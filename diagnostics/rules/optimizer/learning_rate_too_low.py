@@ -7,12 +7,14 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.calls import ClipFacts
 from diagnostics.facts.course import TargetHistory, Verdicts
 from diagnostics.facts.experiments import Experiments
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.shared import loss_curve, lr_trial, update_size, whole_run
+from diagnostics.rules.shared.clipping import always_cut_down, cut_down
 from diagnostics.rules.shared.experiments import better_rate
 from diagnostics.rules.shared.learnable import is_learnable
 
@@ -21,6 +23,7 @@ REACHED = 0.5  # of the full rate, at the end of a run that ended during its war
 STARTED = 0.1  # of the full rate, at the end of a run whose schedule counts batches but is stepped once per epoch
 TREAD = 5  # steps at one rate, at least, before the schedule is stepped again
 ABOVE = 1.1  # of the constant prediction's loss: the run has not even learned how frequent each target is
+HARDLY = 0.95  # of its first loss, at the end of a run whose gradients are clipped to almost nothing
 WARM_UP_STEPS = 50  # in a run that is judged while its rate is still rising: shorter ones test the script
 
 
@@ -74,8 +77,9 @@ class LearningRateTooLow(Rule):
     rising. Even the largest update (the median over layers) must be below 1e-5, so that a schedule that decays to
     0 is not reported. The median update of the fastest third of the layers must be below 1e-5 as well. If those
     layers change, the others are held back by the gradient, as in `vanishing-gradients`, not by the rate. The
-    finding is a warning if a classifier is known to be at chance level, and otherwise a note, because the model
-    may already have converged.
+    finding is a warning if a classifier is known to be at chance level. It is also a warning if `clip_grad_norm_`
+    cut every recorded gradient to a hundredth of its norm or less, and the loss ended at 95% or more of its first
+    value. Otherwise it is a note, because the model may already have converged.
 
     A run that did not learn is also reported if copies of it, trained on its own batches, learn at a larger rate,
     and no other single change helps nearly as much; see `not-learning`.
@@ -283,6 +287,7 @@ class LearningRateTooLow(Rule):
         answers: PredictionFacts | None = None,
         model: ModelFacts | None = None,
         optimizer: OptimizerFacts | None = None,
+        clips: ClipFacts | None = None,
     ) -> Finding | None:
         """Check whether any update of the run was large enough to matter."""
         update_size.check_measured(updates)
@@ -301,15 +306,25 @@ class LearningRateTooLow(Rule):
             return None
         rate = update_size.rate_until(run, int(steps[-1]))
         at_chance = loss_curve.at_chance(answers)
+        why, clip_less = cut_down(clips)
+        clipped = always_cut_down(clips) and ended >= HARDLY * began
         return self.found(
             f"At a learning rate of {rate:.3g}, no sampled step changed the median layer by more than "
             f"{largest:.2g} of its norm. Even {update_size.LONG_RUN:,} such steps, all in the same direction, "
             f"would change it by only {100 * largest * update_size.LONG_RUN:.3g}%. Over {run.total_steps:,} "
             f"steps, the loss {_from_to(began, ended)}"
-            + (", no better than a constant prediction." if at_chance else "."),
-            fix=(lr_trial.fix(rate * 100, model, optimizer), "use this optimizer's usual learning rate"),
-            evidence={"learning_rate": rate, "largest_update": largest, "first_loss": began, "final_loss": ended},
-            severity="warning" if at_chance else "note",
+            + (", no better than a constant prediction." if at_chance else ".")
+            + f" {why}".rstrip(),
+            fix=clip_less
+            or (lr_trial.fix(rate * 100, model, optimizer), "use this optimizer's usual learning rate"),
+            evidence={
+                "learning_rate": rate,
+                "largest_update": largest,
+                "first_loss": began,
+                "final_loss": ended,
+                "clipped_to": clips.cut_to if clips is not None and clip_less else None,
+            },
+            severity="warning" if at_chance or clipped else "note",
         )
 
 

@@ -15,6 +15,7 @@ from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.experiments import Experiments
 from diagnostics.facts.loss_call import LossCalls
 from diagnostics.facts.training import LossHistory, StepHistory, UpdateHistory
+from diagnostics.rules.shared.clipping import cut_down
 from diagnostics.rules.shared.experiments import evidence, fixes, in_vain, lower_rate_cures, outcome
 from diagnostics.rules.shared.learnable import is_learnable
 from diagnostics.rules.shared.update_size import fastest_moved, largest_update, update_size, warms_up
@@ -29,6 +30,9 @@ STAYED = 0.05  # of the weights' norm, if all steps pointed in one direction: a 
 ABOVE, MANY = 1.1, 200  # of the constant prediction's loss; steps in which a run should have reached it
 EPOCHS = 2  # of the dataset, where its size is known
 FEWEST_AGAIN = 3.0  # rows that are expected twice among those looked at: below, that none is twice shows nothing
+# Of a cross entropy, whose constant prediction costs nothing only if all labels are equal: `single-class-labels`
+# reports that, and a model that scores candidates, the right one first, has no constant prediction.
+ONE_CLASS = 1e-5
 NEVER = 1e-6  # of a loss in each step: zero but for rounding in float32
 SMALL, LARGE = 1e-4, 1e-2  # of the weights, in one step: outside of this range, the rate is the first suspect
 
@@ -38,8 +42,6 @@ STEPS_OF_STATISTICS = 500  # after which batch norm's running statistics are rig
 HARDLY, HALF, STEPS_OF_SEVERAL = 0.95, 0.5, 300  # of a constant prediction's error; steps, next to another output
 
 NEAR_MARGIN = 0.2  # of the margin, in each step: the losses of triplets that still differ vary more
-
-CUT_DOWN = 100.0  # times the clipping limit, which is usually 1 for gradients with a norm of 0.1 to 10
 
 CUT, EARLY = 1e-3, 0.5  # a rate below this share of the highest, before this share of the run
 
@@ -209,6 +211,8 @@ class NotLearning(Rule):
         sampling = CHANCE * float(targets.constant_losses.std()) / math.sqrt(len(targets.steps))
         if constant <= 0 or targets.losses[late].mean() < NO_BETTER * constant:
             return None  # compared on the same batches
+        if targets.kind == "cross_entropy" and overall <= ONE_CLASS:
+            return None
         if ended < NO_BETTER * overall - sampling:
             return None
         before = last_third(losses, steps.total_steps, further=1)
@@ -221,7 +225,10 @@ class NotLearning(Rule):
         stayed = far or (moved is not None and ended >= overall and 0 < moved < STAYED)
         cut = _cut(steps)
         advice = _advice(size if cut is None else None, falling and not stayed, targets.fit)
-        seen, repair = _lost(targets) if not is_learnable(targets.fit) else _clipped(clips, size)
+        if is_learnable(targets.fit):
+            seen, repair = cut_down(clips if size is not None and size < SMALL else None)
+        else:
+            seen, repair = _lost(targets)
         known = is_learnable(targets.fit) or bool(seen)
         learnable = known or far or _comes_again(steps, ledger, dataset)
         again = AGAIN if learnable and not known and not far else ""
@@ -434,20 +441,6 @@ def _comes_again(steps: StepHistory, ledger: RowLedger | None, dataset: DatasetF
         return True
     # Rows may be augmented, or made up, each time that they are drawn.
     return bool(size) and (ledger is None or ledger.drawn**2 < 2 * FEWEST_AGAIN * (size or 0))
-
-
-def _clipped(clips: ClipFacts | None, size: float | None) -> tuple[str, tuple[str, ...]]:
-    """Describe how much of each gradient was clipped away, if the steps are small."""
-    if clips is None or not clips.cut_from.size or size is None or size >= SMALL:
-        return "", ()
-    found = float(np.median(clips.cut_from))
-    if not found >= CUT_DOWN * clips.cut_to:
-        return "", ()
-    return (
-        f"clip_grad_norm_ cuts the gradient norm from a median of {found:.3g} to {clips.cut_to:.3g}, so "
-        f"each step is 1/{found / clips.cut_to:,.0f} of its unclipped size. ",
-        (f"clip_grad_norm_(parameters, {10 ** math.ceil(math.log10(found)):g})  # clips only outliers",),
-    )
 
 
 def _evidence(fit: SimpleFit | None, falling: bool) -> str:

@@ -79,6 +79,7 @@ class LoopObserver:
             self._finished,
             self._examine_evaluation,
             self._alternates,
+            self._rests,
         )
         self._at_close.callback(self._finder.close)
         if self._on_call is not None:
@@ -155,6 +156,10 @@ class LoopObserver:
         training.watching = _Over(watching.release())
         training.model = None
         self._trainings.freed(training)
+
+    def _rests(self, watching: Any) -> None:
+        watching._probe.rest()
+        watching._probe.drop_optimizer_states()
 
     def _alternates(self, watching: Any) -> None:
         training = self._of_watch[watching]

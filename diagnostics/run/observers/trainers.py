@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +19,15 @@ if TYPE_CHECKING:
 
 
 class TrainerObserver:
-    """Observes the calls of `Trainer.train`; see `train_calls.Framework`."""
+    """Observes the calls of `Trainer.train`; see `train_calls.Framework`.
 
-    def __init__(self, trainings: Trainings) -> None:
-        self._trainings = trainings
+    Args:
+        trainings: each call is added here.
+        at_close: takes what is to be undone.
+    """
+
+    def __init__(self, trainings: Trainings, at_close: contextlib.ExitStack) -> None:
+        self._trainings, self._at_close = trainings, at_close
 
     def pipeline(self, trainer: Any, *_: Any, **__: Any) -> Pipeline | None:
         """Return the pipeline to examine before training; None if only its first step can be examined."""
@@ -47,6 +54,7 @@ class TrainerObserver:
         from diagnostics.api.trainer_callback import TrainerCallback
 
         callback, trainer = TrainerCallback(quiet=True), arguments[0]
+        callback._rests = True
         if training.awaits_batch:
             callback._on_first_step = functools.partial(self._examine_first_step, training)
         callback._on_batch = lambda inputs: (run := training.batches()) is not None and run.step(inputs)
@@ -55,7 +63,10 @@ class TrainerObserver:
 
         def leave() -> None:
             trainer.remove_callback(callback)
+            callback._rests = sys.exc_info()[0] is None
             callback._safely("end", callback._close)  # a training that failed has had no end
+            if callback._watch is not None:
+                self._at_close.callback(callback._safely, "end", callback._watch.close)
             self._trainings.guard.attempt(training.overfit_if_needed, lambda: callback._report().history)
 
         return callback, arguments, options, leave

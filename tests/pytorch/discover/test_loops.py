@@ -305,6 +305,33 @@ class TestOver:
         assert [report.title for report in run.watched()] == ["watched 2 steps of Sequential"] * MAX_MODELS
         assert len(run.examined) == MAX_MODELS
 
+    def test_evaluations_are_seen_after_a_function_has_trained_the_model(self, run):
+        model = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Linear(8, 3))
+        train(lambda: model(INPUTS), sgd(model), steps=20)  # the optimizer is gone
+        with torch.no_grad():
+            [model(INPUTS[:8]) for _ in range(2)]
+        (report,) = run.watched()
+        assert "train-mode-evaluation" in {finding.rule for finding in report.findings}
+
+    def test_what_a_deleted_optimizer_kept_of_each_parameter_is_gone(self, run):
+        model = network()
+        optimizer = torch.optim.Adam(model.parameters())
+        train(lambda: model(INPUTS), optimizer)
+        kept = [weakref.ref(state["exp_avg"]) for state in optimizer.state.values()]
+        del optimizer
+        assert [each() for each in kept] == [None] * 4
+        assert len(run.loops._finder.watches) == 1
+
+    def test_another_optimizer_ends_a_loop_whose_own_is_gone(self, run):
+        model = network()
+        train(lambda: model(INPUTS), sgd(model))
+        train(lambda: model(INPUTS), sgd(model), steps=5)
+        assert [report.title for report in run.watched()] == [
+            "watched 3 steps of Sequential",
+            "watched 5 steps of Sequential",
+        ]
+        assert len(run.loops._finder.watches) == 1
+
     def test_one_that_dies_while_somebody_traces_is_closed_at_the_end(self):
         class Holder(Note):
             def __init__(self, model, optimizers):

@@ -68,6 +68,9 @@ class LoopFinder(Generic[W]):
     optimizer that holds no parameter of any called module, but tensors of the same shapes, is assigned to that
     module: it holds the parameters of a model that was discarded.
 
+    A loop whose optimizers the script has deleted, as a function does that makes them and returns, rests: its
+    evaluations are still watched, until the script makes another optimizer or deletes the model.
+
     Attributes:
         watches: what `watch` returned for each loop that is not over, the least recently stepped first.
         on_call: called with a module before its calls with gradients that are no part of another's; or None.
@@ -85,6 +88,7 @@ class LoopFinder(Generic[W]):
         on_finished: Callable[[W], None] = lambda watching: None,
         compare: Callable[[W, tuple[Any, ...]], None] = lambda watching, facts: None,
         on_alternating: Callable[[W], None] = lambda watching: None,
+        on_rest: Callable[[W], None] = lambda watching: None,
     ):
         """Start observing, until `close`.
 
@@ -92,14 +96,17 @@ class LoopFinder(Generic[W]):
             watch: called once per loop.
             fault: called with each fault of this library; nothing is raised into the script.
             examine: called at most once per loop, with the result of `watch` and the first step.
-            on_finished: called with the closed result of `watch` when the script has deleted the loop's model or
-                its optimizers, or when there are too many loops. The finder drops its reference.
+            on_finished: called with the closed result of `watch` when the script has deleted the loop's model, or
+                its optimizers and then made another, or when there are too many loops. The finder drops its
+                reference.
             compare: see `report`.
             on_alternating: called with the result of `watch` for each loop that steps in turn with another, as
                 those of two players do.
+            on_rest: called with the result of `watch` when the script has deleted the loop's optimizers.
         """
         self._watch, self._examine, self._on_finished, self.report = watch, examine, on_finished, compare
-        self._on_alternating = on_alternating
+        self._on_alternating, self._on_rest = on_alternating, on_rest
+        self._resting: list[W] = []
         self._stepped: IdentityMap[W, int] = IdentityMap()
         self._guard = FaultGuard(on_fault=fault)
         self.watches: list[W] = []
@@ -213,6 +220,7 @@ class LoopFinder(Generic[W]):
     # Events of the script. Each of these is called through `_safely`.
 
     def _made(self, optimizer: Optimizer, *_arguments: Any, **_options: Any) -> None:
+        self._end_resting()  # what follows is a training, perhaps of the same model
         self._optimizers.add(optimizer)
 
     def _called(self, module: nn.Module) -> None:
@@ -327,6 +335,7 @@ class LoopFinder(Generic[W]):
         self._probes.tell(LoopProbe.on_step, optimizer, watched, steps)
 
     def _begin(self, model: nn.Module, optimizers: list[Optimizer], called: list[nn.Module] | None = None) -> W:
+        self._end_resting()
         called = [model] if called is None else called
         before = self.watched_by.get(model)
         self.short.watched += before is None
@@ -369,24 +378,41 @@ class LoopFinder(Generic[W]):
         self._finalizers = [*(other for other in self._finalizers if other.alive), finalizer]
 
     def _without_optimizer(self, watched: W, modules: list[weakref.ref[nn.Module]]) -> None:
-        """End a loop if none of its optimizers is left; the script may make another for the same model."""
-        if watched not in self._watch_of.values():
+        """Let a loop rest if none of its optimizers is left; the script may make another for the same model."""
+        if watched in self._watch_of.values():
+            return
+        living = [module for reference in modules if (module := reference()) is not None]
+        again = [module for module in living if not self._probes[RemadeOptimizers].is_known(module)]
+        for module in again:
+            self._watched.pop(module, None)
+        if watched in self.watches and len(again) == len(modules) and not is_recorded():
+            self._forget(watched)
+            self.watches.remove(watched)
+            self.watches.insert(0, watched)  # it steps no more
+            self._resting.append(watched)
+            self._guard.attempt(self._on_rest, watched)
+        else:
             self._end(watched)
-            for reference in modules:
-                if (module := reference()) is not None and not self._probes[RemadeOptimizers].is_known(module):
-                    self._watched.pop(module, None)
+
+    def _end_resting(self) -> None:
+        resting, self._resting = self._resting, []
+        for watched in resting:
+            self._end(watched)
 
     def _end(self, watched: W) -> None:
         """Stop watching a loop, and drop it; at the end, if a compiler or tracer records meanwhile."""
         if watched not in self.watches or is_recorded():
             return
         self.watches.remove(watched)
+        self._forget(watched)
+        self._guard.attempt(self._finish, watched)
+
+    def _forget(self, watched: W) -> None:
         self._by_hand = None if self._by_hand is watched else self._by_hand
         for optimizer in [optimizer for optimizer, of in self._watch_of.items() if of is watched]:
             self._watch_of[optimizer] = None
         for module in [module for module, (of, _) in self._loops.items() if of is watched]:
             del self._loops[module]
-        self._guard.attempt(self._finish, watched)
 
     def _finish(self, watched: W) -> None:
         watched.close()

@@ -79,6 +79,7 @@ class TorchWatcher:
         self._called = model
         self.model = uncompiled(model)
         self.optimizers = [unwrapped(optimizer) for optimizer in optimizers]
+        self._unwrapped = [optimizer for optimizer in optimizers if unwrapped(optimizer) is optimizer]
         self.device = device_of(self.model)
         self.uncovered: dict[str, str] = {}
         guard = FaultGuard(faults, self.uncovered)
@@ -107,7 +108,7 @@ class TorchWatcher:
         self._beside: frozenset[int] | None = None  # parameters that the outputs do not come from
         self._latest: tuple[CapturedPass | None, Any] = None, None  # training pass, and the labels handed over
         self._handles: list[Any] = []
-        self._closed = self._unreadable = False
+        self._closed = self._unreadable = self._resting = self._trained_again = False
         always = self._deferred or not self.optimizers
         self._replay_buffer = ReplayBuffer(self._called, self.layers, self.device, self._deferred, always)
         if self._replay_buffer.why_not:
@@ -184,9 +185,21 @@ class TorchWatcher:
         """Remove all hooks and read what is pending; the records stay."""
         if self._closed:
             return
-        self._closed = self._pending.closed = True
+        self._closed = True
         self.probes.tell(TrainingProbe.on_training_again)
         self._detach_from_model()
+        self._end_training()
+
+    def rest(self) -> None:
+        """Watch no more steps; but still the passes without gradients, until the first that has one."""
+        if not self._closed:
+            self._resting = True
+            self._end_training()
+
+    def _end_training(self) -> None:
+        if self._pending.closed:
+            return
+        self._pending.closed = True
         self._calls.close()
         while self._handles:
             self._handles.pop().remove()
@@ -202,6 +215,11 @@ class TorchWatcher:
         """
         self.close()
         vars(self).clear()
+
+    def drop_optimizer_states(self) -> None:
+        """Free what the optimizers keep of each parameter: the script has deleted them, but not the model."""
+        for optimizer in self._unwrapped:
+            optimizer.state = {}
 
     def step(self, loss: Any, labels: Any = None) -> None:
         """Record loss and labels of the step; count the step itself if there is no optimizer."""
@@ -292,6 +310,8 @@ class TorchWatcher:
         self._detach_from_model = hook_around(self._called, self._before_forward, self._after_forward)
 
     def _before_forward(self, _model: nn.Module, args: Any, kwargs: Any) -> None:
+        if self._is_trained_again():
+            return
         if is_recorded():
             with contextlib.suppress(Exception):  # of types that may do anything when asked
                 self._why_unread(args, kwargs)
@@ -301,7 +321,7 @@ class TorchWatcher:
         self._safely("forward passes", self._forward_begins, args, kwargs)
 
     def _after_forward(self, _model: nn.Module, _args: Any, output: Any) -> None:
-        if not is_recorded() and not self._unreadable:
+        if not is_recorded() and not self._unreadable and not self._is_trained_again():
             self._unhook_modules()
             if self._trace.steps:
                 self._safely("trace", self._trace.close, output)
@@ -312,6 +332,11 @@ class TorchWatcher:
                 self._safely("backward passes", self._listen, output)
                 if self._steps.is_sampled:
                     self._safely("forward passes", self._tell_of_pass, output)
+
+    def _is_trained_again(self) -> bool:
+        """Whether passes belong to another training, or to none: this one is over, and there were gradients."""
+        self._trained_again = self._trained_again or (self._resting and torch.is_grad_enabled())
+        return self._trained_again
 
     def _tell_of_pass(self, output: Any) -> None:
         kept = self._pending.next.kept

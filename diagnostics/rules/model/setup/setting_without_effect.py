@@ -56,9 +56,10 @@ class SettingWithoutEffect(Rule):
     own, its rates never changed, and the attribute differs from all of them. A subset counts if its dataset has
     an attribute of that name with a different value. Discarded results count only for PyTorch functions, tensor
     methods that have an in-place version, and some methods of pandas and of datasets; statements inside `try` do
-    not count. Layer losses count as used if any code other than an evaluation reads them or calls a regularizer, or
-    if the loss of a `tf.function` is computed from them. In a training loop, what `add_loss` adds counts if the loop
-    trains all weights of the layer; for a layer without weights, those of the smallest part of the model around it.
+    not count. Layer losses count as used if any code other than an evaluation reads them or calls a regularizer,
+    or if the loss of a `tf.function` is computed from them. In a training loop, what `add_loss` adds counts if the
+    loop trains all weights of the layer; for a layer without weights, those of the smallest part of the model
+    around it.
 
     ## Known problems
     A script that reads the attribute itself, outside the model, and acts on it is a false positive if the

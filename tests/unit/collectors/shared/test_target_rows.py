@@ -7,6 +7,7 @@ from diagnostics.collectors.shared.target_rows import (
     are_standardised,
     blank_rows,
     copied_target,
+    only_class,
     only_target,
     sentinel,
     steps_of,
@@ -31,6 +32,13 @@ class TestOnlyTarget:
 
     def test_is_not_known_of_several(self):
         assert only_target(RNG.integers(2, size=(40, 1))) is None
+
+    def test_the_only_class_of_several(self):
+        classes = np.eye(4)
+        assert only_class(classes[np.full(40, 2)]) == 2
+        assert only_class(classes[RNG.integers(4, size=40)]) is None
+        assert only_class(np.full((40, 4), 0.25)) is None
+        assert only_class(np.ones((40, 1))) is None
         assert only_target(np.zeros((40, 2))) is None
 
 

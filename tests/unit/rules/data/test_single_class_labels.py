@@ -81,6 +81,16 @@ def binary(only_target, kind="binary_cross_entropy", outputs=1, alone=True, devi
 
 
 class TestFromTargets:
+    def test_names_the_only_class_of_several(self):
+        finding = binary(3.0, kind="cross_entropy", outputs=10)
+        assert (finding.severity, finding.evidence["label"]) == ("warning", 3)
+
+    def test_silent_if_one_row_in_a_thousand_is_of_another_class(self):
+        assert binary(3.0, kind="cross_entropy", outputs=10, deviation=0.001) is None
+
+    def test_silent_on_several_classes(self):
+        assert binary(None, kind="cross_entropy", outputs=10) is None
+
     def test_tells_of_labels_that_are_all_0(self):
         finding = binary(0.0)
         assert finding.severity == "warning"

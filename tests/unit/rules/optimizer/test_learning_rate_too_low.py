@@ -1,7 +1,10 @@
+import math
+
 import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.calls import ClipFacts
 from diagnostics.facts.course import SimpleFit, TargetHistory, Verdicts
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.trials import TrialFacts
@@ -160,6 +163,22 @@ class TestWhileTraining:
     def test_is_a_note_where_the_chance_level_is_not_known(self):
         finding = judge(RULE.from_history, history([0.7] * 400, update=2e-8))
         assert finding.severity == "note"
+
+    @pytest.mark.parametrize(
+        ("losses", "norms", "severity"),
+        [
+            ([0.7] * 400, [0.5, 2.0, 8.0], "warning"),
+            ([0.7] * 400, [0.05, 2.0, 8.0], "note"),  # one is hardly clipped
+            ([0.7] * 400, [0.02, 0.03], "note"),
+            ([1.0] * 4000 + [0.6] * 16_000, [0.5, 2.0, 8.0], "note"),  # it learned, and has ended
+        ],
+        ids=["all", "all but one", "a little", "after learning"],
+    )
+    def test_blames_the_clipping_that_makes_all_steps_small(self, losses, norms, severity):
+        clips = ClipFacts("", math.nan, 400, 0, np.zeros(0), False, None, 1e-3, np.array(norms))
+        finding = judge(RULE.from_history, history(losses, update=2e-8), clips)
+        assert finding.severity == severity
+        assert (finding.evidence["clipped_to"] == 1e-3) == (np.median(norms) >= 0.1)
 
     @pytest.mark.parametrize(
         ("losses", "update"),

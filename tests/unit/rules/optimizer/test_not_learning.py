@@ -62,6 +62,10 @@ class TestFires:
         finding = course(fit=FAILS)
         assert finding.severity == "note"
 
+    def test_but_not_where_all_labels_are_of_one_class(self):
+        """As of a model that scores candidates, the right one first: no constant prediction does that."""
+        assert course(kind="cross_entropy", constant=1e-7) is None
+
     def test_as_a_note_where_inputs_are_not_known(self):
         assert course(fit=None).severity == "note"
 

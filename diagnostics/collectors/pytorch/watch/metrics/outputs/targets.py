@@ -31,6 +31,7 @@ from diagnostics.collectors.shared.target_rows import (
     are_standardised,
     blank_rows,
     copied_target,
+    only_class,
     only_target,
     sentinel,
 )
@@ -264,11 +265,17 @@ class Targets(TrainingProbe):
         if found is None:
             return None
         name, agreeing = found
-        history = _history(name, [one for one, _ in agreeing], [moments for _, moments in agreeing], fits)
+        seen, of = [one for one, _ in agreeing], [moments for _, moments in agreeing]
+        history = _history(name, seen, of, fits, self._outputs())
         self.repeated = None if history is None else _repeated(agreeing)
         if history is not None and name == "squared":
             self._of_training = np.concatenate([moments.rows for _, moments in agreeing])
         return history
+
+    def _outputs(self) -> int:
+        """Return the rows of the last parameter: a class each, unless the model scores candidates, one by one."""
+        last = list(self.subject.model.parameters())[-1:]
+        return len(last[0]) if last and last[0].ndim else 0
 
     def negated(self, losses: LossHistory | None, maximized: bool) -> NegatedLoss | None:
         """Return the formula of the run's loss, if the training makes it large.
@@ -330,7 +337,9 @@ def _of_pairs(targets: Array) -> bool:
     return targets.shape[1] >= len(targets) > 1 and bool((targets.round().sum(axis=0) <= 1).all())
 
 
-def _history(name: str, seen: list[_Seen], of: list[_Moments], fits: bool) -> TargetHistory | None:
+def _history(
+    name: str, seen: list[_Seen], of: list[_Moments], fits: bool, classes: int = 0
+) -> TargetHistory | None:
     if len({one.mean.shape for one in of}) > 1:
         return None
     sizes = np.array([one.examples for one in seen], float)
@@ -360,7 +369,7 @@ def _history(name: str, seen: list[_Seen], of: list[_Moments], fits: bool) -> Ta
         int(sizes.sum()),
         width,
         fit,
-        only_target(rows),
+        only_class(rows) if formula.kind == "cross_entropy" and width == classes else only_target(rows),
         None if inputs is None else blank_rows(inputs, targets.round(TARGET_DIGITS)),
         None if inputs is None else copied_target(inputs, targets, formula.kind, seen[0].last_step),
         inputs is not None and are_standardised(inputs),
