@@ -9,7 +9,7 @@ import random
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import keras
 import numpy as np
@@ -24,11 +24,9 @@ from diagnostics.taps import keras as taps
 from diagnostics.taps.tap import Unsubscribe, subscribe
 
 RUNS = 8  # calls without a draw, or elements of a dataset, from which on a number counts as repeated
-TRACES = (
-    4  # of one function that draw: two if it creates variables, one for a short batch; more often, it draws anew
-)
+TRACES = 4  # of a function, that draw: two where it creates variables, one for a short batch; others draw anew
 OBJECTS = 500  # functions and layers behind a traced function that are read
-GLOBAL = {id(np.random.mtrand._rand): "numpy.random", id(random._inst): "random"}  # type: ignore[attr-defined]
+GLOBAL = {id(np.random.mtrand._rand): "numpy.random", id(random._inst): "random"}
 KINDS = (np.random.Generator, np.random.RandomState, random.Random)
 OF_OBJECTS = ("LOAD_ATTR", "LOAD_METHOD")
 DEFAULT_SEED = 87654321  # of a graph, where the script has set none for all
@@ -167,9 +165,10 @@ class TracedDraws:
         dataset, elements = self._mapped[0], None
         if draws and dataset is not None and tf.executing_eagerly():
             elements = int(dataset.cardinality())
-        many = elements is None or elements < 0  # unknown, or without end
-        for draw in draws if many or elements >= RUNS else []:
-            self._found.setdefault(draw.fact.where, replace(draw.fact, runs=None if many else elements))
+        if elements is not None and elements < 0:  # unknown, or without end
+            elements = None
+        for draw in draws if elements is None or elements >= RUNS else []:
+            self._found.setdefault(draw.fact.where, replace(draw.fact, runs=elements))
 
     def _draws(self, trace: _Trace) -> Iterator[_Draw]:
         for place in trace.drawn:
@@ -179,7 +178,7 @@ class TracedDraws:
                 named = GLOBAL.get(
                     place, f"a {type(generator).__module__.split('.')[0]} {type(generator).__name__}"
                 )
-                kind = "call" if self._mapped is None else "element"
+                kind: Literal["call", "element"] = "call" if self._mapped is None else "element"
                 yield _Draw(generator, FrozenDraws(where, named, kind, RUNS), state)
 
 
@@ -195,7 +194,8 @@ def state_of(generator: Any) -> Any:
 
 def _behind(function: Any) -> Iterator[tuple[Any, Where | None]]:
     """Yield what a function can reach, each with the line of the script that names it, if that is the script's."""
-    waiting, seen = [(function, None)], set[int]()
+    waiting: list[tuple[Any, Where | None]] = [(function, None)]
+    seen: set[int] = set()
     while waiting and len(seen) < OBJECTS:
         one, where = waiting.pop()
         yield one, where
@@ -208,8 +208,9 @@ def _named_by(one: Any) -> Iterator[tuple[Any, Where | None]]:
     if isinstance(one, functools.partial):
         yield from ((value, None) for value in (one.func, *one.args))
     elif isinstance(one, types.MethodType):
+        function: Any = one.__func__
         if is_user_code(one.__code__.co_filename):
-            yield from _read(one.__code__, one.__globals__, one.__self__)
+            yield from _read(one.__code__, function.__globals__, one.__self__)
         else:
             yield from ((one.__func__, None), (one.__self__, None))
     elif isinstance(one, keras.layers.Layer):
@@ -243,7 +244,7 @@ def _read(code: types.CodeType, known: dict[str, Any], owner: Any) -> Iterator[t
     """Yield the functions, layers and generators that code names, as variables or as attributes of its object."""
     line, held = code.co_firstlineno, getattr(owner, "__dict__", {})
     for instruction in dis.get_instructions(code):
-        line = instruction.starts_line or line
+        line = (instruction.positions and instruction.positions.lineno) or line
         name, where = instruction.argval, Where(shorten(code.co_filename), line, code.co_name)
         if isinstance(name, types.CodeType):
             yield from _read(name, known, owner)
@@ -252,7 +253,7 @@ def _read(code: types.CodeType, known: dict[str, Any], owner: Any) -> Iterator[t
             if value is np.random or (value is np and "random" in code.co_names):
                 value = np.random.mtrand._rand
             elif value is random:
-                value = random._inst  # type: ignore[attr-defined]
+                value = random._inst
             bound = getattr(value, "__self__", None)
             if isinstance(bound, KINDS):  # `from random import random`
                 value = bound
