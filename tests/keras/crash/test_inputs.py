@@ -62,7 +62,7 @@ class TestRaggedColumns:
         columns = {"input_ids": self.IDS, "attention_mask": [[1, 1, 1], [1, 1]]}
         live, text = explained(failure(lambda: tf.data.Dataset.from_tensor_slices((columns, [0, 1]))))
         assert live.message == (
-            "The 2 examples differ in length: 2 to 3 values in input_ids and attention_mask. A tensor is "
+            "The 2 examples differ in length: 2 or 3 values in input_ids and attention_mask. A tensor is "
             "rectangular, and nothing pads the shorter examples."
         )
         assert live.alternatives[-1] == 'keras.utils.pad_sequences(rows, padding="post")'

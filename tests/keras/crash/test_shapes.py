@@ -47,8 +47,8 @@ class TestLayers:
         model = keras.Sequential([layers.Input((784,)), layers.Dense(3)])
         for finding in explained(fit(model, ones(8, 28, 28), LABELS)):
             assert finding.message == (
-                "The model was built for inputs of size 784, but its input has shape (None, 28, 28), with size 28 "
-                "along axis 2. Flattened, each example has 28 x 28 = 784 values."
+                "This model was built for inputs of size 784, but its input has shape (None, 28, 28), with size "
+                "28 along axis 2. Flattened, each example has 28 x 28 = 784 values."
             )
             assert finding.fix == "x = x.reshape(len(x), -1)"
             assert finding.alternatives == ("keras.layers.Flatten() as the model's first layer",)

@@ -66,7 +66,7 @@ def two_outputs(angle="tanh", kind="softmax"):
 class TestSeveral:
     def test_targets_beyond_one_of_them_are_named(self):
         finding = found(two_outputs(), [ANGLES, CLASSES], ["mse", "categorical_crossentropy"])
-        assert finding["targets-out-of-reach"].message.startswith("Output angle: The model ends with tanh")
+        assert finding["targets-out-of-reach"].message.startswith("Output 'angle': The model ends with tanh")
 
     def test_losses_in_the_wrong_order_are_named(self):
         model = two_outputs(angle=None)
@@ -76,7 +76,7 @@ class TestSeveral:
         model = keras.Model(x, [layers.Dense(3, name="box")(x), layers.Dense(3, "softmax", name="kind")(x)])
         boxes = np.abs(X[:, :3]) * 40
         swapped = found(model, [boxes, CLASSES], ["categorical_crossentropy", "mse"])
-        assert swapped["logits-as-probabilities"].message.startswith("Output box: ")
+        assert swapped["logits-as-probabilities"].message.startswith("Output 'box': ")
 
     def test_a_loss_of_one_s_own_is_not_judged_by_its_name(self):
         def mse(wanted, answers):

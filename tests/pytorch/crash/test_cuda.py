@@ -106,11 +106,6 @@ class TestAsynchronousError:
                 "library",
                 "CUDNN_STATUS_NOT_INITIALIZED",
             ),
-            (
-                "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1333",
-                "nccl",
-                "NCCL error",
-            ),
         ],
         ids=lambda value: value[:40],
     )

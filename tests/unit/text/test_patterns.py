@@ -75,7 +75,7 @@ def slow(patterns):
 
 def test_patterns_of_the_library_are_collected():
     places = {one.place.partition(":")[0] for one in WRITTEN}
-    assert len(WRITTEN) > 300
+    assert len(WRITTEN) > 250
     assert {
         "diagnostics/collectors/tracebacks/nature.py",
         "diagnostics/collectors/tracebacks/topic.py",
@@ -154,7 +154,7 @@ IN_OTHER_TESTS = (
     "report/library_findings.py",
 )
 # A machine's name; what Linux writes; the rows of our own table.
-OF_NO_TEXT_OF_THE_USER = "redaction.py:76", "out_of_memory.py:243", "api/message_table.py"
+OF_NO_TEXT_OF_THE_USER = "redaction.py:76", "out_of_memory.py:240", "api/message_table.py"
 
 
 def test_patterns_made_at_run_time_take_linear_time():

@@ -154,7 +154,7 @@ class TestAssemble:
     ) -> None:
         text = (source / "_extra" / "llms.txt").read_text()
         assert text.startswith(
-            "# Bug Zoo\n\n> Your training fails, or it runs and learns nothing. Here you learn to find out why"
+            "# Bug Zoo\n\n> Your training fails, or it runs and learns nothing. Here you learn how to find out why"
         )
         listed = re.findall(r"^- \[(.+?)\]\((.+?)\.html\): (\S.*)$", text, re.MULTILINE)
         assert len(listed) == text.count("\n- ")
