@@ -24,7 +24,7 @@ from diagnostics.taps import keras as taps
 from diagnostics.taps.tap import Unsubscribe, subscribe
 
 RUNS = 8  # calls without a draw, or elements of a dataset, from which on a number counts as repeated
-TRACES = 4  # of a function, that draw: two where it creates variables, one for a short batch; others draw anew
+TRACES = 4  # of a function: two if it creates variables, one for a short batch; more traces mean new draws
 OBJECTS = 500  # functions and layers behind a traced function that are read
 GLOBAL = {id(np.random.mtrand._rand): "numpy.random", id(random._inst): "random"}
 KINDS = (np.random.Generator, np.random.RandomState, random.Random)

@@ -67,12 +67,12 @@ class LayerLosses:
         )
 
     def of_model(self, model: Any, step: Literal["train_step", "compute_loss"]) -> UnreadLosses | None:
-        """Return what nobody has read of a model with a step, or a loss, of the user's own; None if nothing."""
+        """Return the losses that nothing reads in a model with its own step or loss; None if all are read."""
         added = [self._added[layer] for layer in model._flatten_layers() if layer in self._added]
         return self._facts(step, [*self._of(model.trainable_variables), *added])
 
     def of_loop(self, losses: Iterable[OwnLoss]) -> UnreadLosses | None:
-        """Return what nobody has read of the losses of a loop; None if nothing."""
+        """Return the losses that nothing reads in a loop; None if all are read."""
         return self._facts("loop", losses)
 
     def of_variables(self, variables: Sequence[Any]) -> tuple[OwnLoss, ...]:

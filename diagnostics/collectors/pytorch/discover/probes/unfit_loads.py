@@ -35,7 +35,7 @@ class UnfitLoads(LoopProbe):
         self._found = [found for found in self._found if not _share_weights(found[0](), [model])]
 
     def on_load(self, holder: Any, state: Any = None, *_: Any, **options: Any) -> None:
-        """Begin anew: another load may mend what the first one left."""
+        """Start over: a later load may set what the first one left out."""
         self._judged.clear()
 
     def on_evaluation(self, module: nn.Module, inputs: Any) -> None:

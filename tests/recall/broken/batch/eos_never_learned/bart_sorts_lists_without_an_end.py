@@ -1,4 +1,4 @@
-"""BART in a plain loop sorts lists of parts; nobody writes an end token after the sorted list."""
+"""BART in a plain loop sorts lists of parts; no end token follows the sorted list."""
 
 # names: eos-never-learned
 import torch

@@ -1,4 +1,4 @@
-"""A recommender draws its negatives with NumPy in a `train_step` that runs eagerly, so anew in every step."""
+"""A recommender draws its negatives with NumPy in a `train_step` that runs eagerly, so they differ each time."""
 
 import keras
 import numpy as np

@@ -252,7 +252,7 @@ class ScriptCalls:
 
 
 def _samples(module: nn.Module, names: set[str]) -> Samples:
-    """Copy the first numbers of parameters with these names, as far as they are at hand."""
+    """Copy the first numbers of parameters with these names that can be read."""
     plain = (
         parameter
         for name, parameter in module.named_parameters()
