@@ -60,5 +60,6 @@ for entry in trainer.state.log_history[:-1]:  # the last one holds run times
     print(entry)
 
 prompt = tokenizer("what does the duck say ?", return_tensors="pt")
+model.eval()
 answer = model.generate(input_ids=prompt["input_ids"], max_new_tokens=2, do_sample=False, pad_token_id=0)
 print("answer:", tokenizer.decode(answer[0, prompt["input_ids"].shape[1] :]))
