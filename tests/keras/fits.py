@@ -11,6 +11,7 @@ tf = pytest.importorskip("tensorflow")
 if keras.backend.backend() != "tensorflow":
     pytest.skip("needs Keras on TensorFlow", allow_module_level=True)
 
+from diagnostics.run.observer import ScriptObserver  # noqa: E402
 from tests.support.crashes import failure  # noqa: E402
 
 layers = keras.layers
@@ -44,3 +45,14 @@ def fit(model, *data, loss=None, mode=GRAPH, **options):
 
 def batches(*structure):
     return tf.data.Dataset.from_tensor_slices(*structure).batch(4)
+
+
+def findings_of(script, rule):
+    """Return the findings of a rule about a script that is observed as under `diagnose run`."""
+    run = ScriptObserver()
+    try:
+        script()
+    finally:
+        run.close()
+    assert run.faults == []
+    return [f for report in [*run.examined, *run.watched()] for f in report.findings if f.rule == rule]

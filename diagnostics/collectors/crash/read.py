@@ -144,7 +144,7 @@ def _is_origin(failure: Failure, tail: LauncherTail) -> bool:
 
 
 def _in_lines(text: str) -> Iterator[_Explained]:
-    """Yield the errors that stand in a line of their own, a title, beside a report that does not name them.
+    """Yield the errors in titles: single lines outside a report that does not name them.
 
     That is a launcher's, or a traceback of Keras that was cut where the user's code begins. The last is what
     aborted a process of which a launcher reports only that.
@@ -165,7 +165,7 @@ def _quoted(text: str) -> _Explained | None:
     for cut in (False, True):
         for message in no_traceback.quoted_messages(text):
             if found := _symptoms(message, text, cut):
-                # The line that gave it away, without what stands around it.
+                # Only the line that was recognised, without its surroundings.
                 for line in no_traceback.lines_of(message):
                     if repr(_symptoms(line, text, cut)) == repr(found):  # arrays do not compare as one
                         return _QUOTED, line, *found

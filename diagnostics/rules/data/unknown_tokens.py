@@ -110,7 +110,7 @@ class UnknownTokens(Rule):
         quoted = " ".join(words[:QUOTED]) + (" …" if len(words) > QUOTED else "")
         return self.found(
             f"{share:.0%} of the tokens in this batch are unknown: {among(int(unknown.sum()), tokens, 'token')} "
-            f"have id {vocabulary.unknown}, which stands for every word outside the vocabulary "
+            f"have id {vocabulary.unknown}, which replaces every word outside the vocabulary "
             f"({vocabulary.name}). "
             f"Row {row} is read as: {quoted}. The model cannot tell texts like this apart.",
             fix=FIX,

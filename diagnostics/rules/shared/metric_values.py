@@ -59,7 +59,7 @@ class Contradiction:
         metric: the kind of metric.
         reported: the number.
         recomputed: the metric computed from the predictions.
-        mistake: the known mistake that leads to the reported number; None if there is none.
+        mistake: the known mistake that leads to the reported number; None if it is unknown.
         rows: the number of targets included.
         is_plain: whether each row has scores for several classes, and a single class as its target.
         where: the line that computed the number; None if it is not known.

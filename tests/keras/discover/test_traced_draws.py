@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from diagnostics.collectors.keras import internals
-from diagnostics.run.observer import ScriptObserver
-from tests.keras.fits import keras, layers, tf
+from tests.keras.fits import findings_of, keras, layers, tf
 
 RNG = np.random.default_rng(0)
 HELD = np.random.default_rng(1)
@@ -18,17 +17,9 @@ Y = X[:, :1]
 
 def found(script):
     """Return the evidence of a script about numbers that are repeated."""
-    run = ScriptObserver()
-    try:
-        script()
-    finally:
-        run.close()
-    assert run.faults == []
-    findings = [f for report in [*run.examined, *run.watched()] for f in report.findings]
     return [
         (f.evidence["generator"], f.evidence["for"], f.evidence["runs"])
-        for f in findings
-        if f.rule == "repeated-worker-randomness"
+        for f in findings_of(script, "repeated-worker-randomness")
     ]
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from diagnostics.run.observer import ScriptObserver
-from tests.keras.fits import keras, layers, tf
+from tests.keras.fits import findings_of, keras, layers, tf
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(64, 6)).astype("float32")
@@ -14,17 +13,9 @@ L2 = keras.regularizers.L2(0.1)
 
 def found(script):
     """Return the evidence of a script about settings without effect."""
-    run = ScriptObserver()
-    try:
-        script()
-    finally:
-        run.close()
-    assert run.faults == []
-    findings = [f for report in [*run.examined, *run.watched()] for f in report.findings]
     return [
         (f.evidence["step"], f.evidence["penalized"], f.evidence["added"])
-        for f in findings
-        if f.rule == "setting-without-effect"
+        for f in findings_of(script, "setting-without-effect")
     ]
 
 

@@ -278,7 +278,7 @@ class _Need:
     Attributes:
         words: of a message that says so.
         lacks: whether a value does not have it.
-        asked: the sentence about the call, after the value; ``{call}`` stands for it.
+        asked: the sentence that follows the value; ``{call}`` is replaced by the call.
         fixes: where ``{source}`` is the value, and ``{look}`` where it is set.
     """
 
