@@ -2,7 +2,14 @@
 
 import pytest
 import torch
-from transformers import BartConfig, BartForConditionalGeneration, GPT2Config, GPT2LMHeadModel
+from transformers import (
+    BartConfig,
+    BartForConditionalGeneration,
+    GPT2Config,
+    GPT2LMHeadModel,
+    Seq2SeqTrainer,
+    Seq2SeqTrainingArguments,
+)
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.pytorch.dependence.kept_pass import KeptPass
@@ -52,6 +59,17 @@ def test_counts_texts_that_end_at_the_default_length(generations):
     model.generate(INPUTS)
     cut = generations.of(model, kept(targets(30, 12)))
     assert (cut.rows, cut.cut, cut.limit, cut.targets.tolist()) == (2, 2, 20, [30, 12])
+
+
+def test_counts_every_batch_of_an_evaluation(generations, tmp_path):
+    rows = [{"input_ids": INPUTS[0], "labels": row} for row in targets(30, 30, 30, 30)]
+    options = Seq2SeqTrainingArguments(
+        str(tmp_path), predict_with_generate=True, per_device_eval_batch_size=2, report_to=[], use_cpu=True
+    )
+    model = bart()
+    Seq2SeqTrainer(model, options, eval_dataset=rows, compute_metrics=lambda outcome: {}).evaluate()
+    cut = generations.of(model, kept(targets(30, 12)))
+    assert (cut.rows, cut.cut, cut.limit) == (4, 4, 20)
 
 
 def test_takes_the_targets_of_a_trainer(generations):

@@ -34,7 +34,7 @@ class _Limit:
 
 @dataclass
 class _Counts:
-    """Of all calls with the default length: the fewest new tokens at which one stops, rows, and rows cut off."""
+    """Of all calls with the default length: the new tokens of the first, rows, and rows cut off."""
 
     limit: int
     ends: list[int]
@@ -63,8 +63,7 @@ class Generations:
 
         None unless nine in ten of the targets end with the end token.
         """
-        found = [self._counts.get(parameter) for parameter in uncompiled(model).parameters()]
-        counts = next((each for each in found if each is not None), None)
+        counts = self._counts_of(uncompiled(model))
         labels = next((kept.inputs[1][name] for name in LABEL_NAMES if name in kept.inputs[1]), kept.target)
         array = to_array(labels) if isinstance(labels, Tensor) else None
         if counts is None or array is None or array.ndim != 2:
@@ -73,12 +72,20 @@ class Generations:
         lengths = _lengths(array, counts.ends, whole=bool(getattr(config, "is_encoder_decoder", False)))
         return None if lengths is None else CutGenerations(counts.rows, counts.cut, counts.limit, lengths)
 
+    def _counts_of(self, model: nn.Module) -> _Counts | None:
+        """Return what is known of a model that holds the embedding of one that generated."""
+        found = (self._counts.get(parameter) for parameter in model.parameters())
+        return next((each for each in found if each is not None), None)
+
     def _begins(self, *_arguments: Any, **_options: Any) -> None:
         self._call.limit = None
 
-    def _limited(self, _model: Any, config: Any, given: int, is_default: bool, *_: Any) -> None:
+    def _limited(self, model: Any, config: Any, given: int, is_default: bool, *_: Any) -> None:
         end = config.eos_token_id
-        if is_default and config.max_new_tokens is None and end is not None:
+        # After its first call, a Trainer writes the default length into the model's own settings.
+        counts = None if is_default else self._counts_of(model)
+        is_kept_default = counts is not None and config.max_length == counts.limit
+        if (is_default or is_kept_default) and config.max_new_tokens is None and end is not None:
             self._call.limit = _Limit(config.max_length, given, [end] if isinstance(end, int) else list(end))
 
     def _returned(self, result: Any, model: Any, *_arguments: Any, **_options: Any) -> None:
@@ -90,7 +97,6 @@ class Generations:
             return
         new = limit.length - limit.given
         counts = self._counts.get(weight) or _Counts(new, limit.ends)
-        counts.limit = min(counts.limit, new)
         counts.rows += len(rows)
         if rows.shape[1] >= limit.length:
             counts.cut += int((~np.isin(rows[:, limit.given :], limit.ends).any(axis=1)).sum())
