@@ -282,27 +282,18 @@ def _step(tree: ast.AST, line: int) -> tuple[list[ast.stmt], bool]:
     return body, in_loop
 
 
-def _launching_lines(body: Iterable[ast.stmt]) -> Iterator[int]:
+_WITHIN_BLOCKS = (ast.stmt, ast.ExceptHandler)
+
+
+def _launching_lines(body: Iterable[ast.stmt | ast.ExceptHandler]) -> Iterator[int]:
     """Yield the first line of each statement that may launch work on a device."""
     for statement in body:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
-        blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
-        if any(blocks):
-            if _gives_work(_head(statement)):
-                yield statement.lineno
-            for block in blocks:
-                yield from _launching_lines(block)
-            for handler in getattr(statement, "handlers", []):
-                yield from _launching_lines(handler.body)
-        elif _gives_work([statement]):
+        parts = list(ast.iter_child_nodes(statement))
+        if _gives_work(part for part in parts if not isinstance(part, _WITHIN_BLOCKS)):
             yield statement.lineno
-
-
-def _head(statement: ast.stmt) -> list[ast.AST]:
-    """Return what a compound statement evaluates itself: the condition, the series, the contexts."""
-    held = [getattr(statement, name, None) for name in ("test", "iter", "subject")]
-    return [part for part in (*held, *getattr(statement, "items", [])) if part is not None]
+        yield from _launching_lines(part for part in parts if isinstance(part, _WITHIN_BLOCKS))
 
 
 def _gives_work(nodes: Iterable[ast.AST]) -> bool:

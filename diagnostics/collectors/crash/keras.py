@@ -18,6 +18,7 @@ from diagnostics.facts.crash.loss import LabelsInInputsCrash, NoPathToParameters
 
 from .frames import Crash, Recogniser
 from .messages.table import Family, Found
+from .messages.table import sizes_or_none as sizes
 from .pytorch import NAMELESS, column_lengths, differing_sizes
 
 ELEMENT_WISE = Family("keras-element-wise")  # whose shapes differ may be of a loss
@@ -257,12 +258,6 @@ def _by_model(crash: Crash, one: Any, other: Any) -> tuple[Any, Any]:
     if fits == [True, False]:
         return one, other
     return (other, one) if fits == [False, True] else (None, None)
-
-
-def sizes(text: str) -> tuple[int | None, ...]:
-    """Read the sizes of a shape; None for what is not a number."""
-    parts = (part.strip().rstrip("L") for part in text.split(","))  # Python 2 writes 32L
-    return tuple(int(part) if part.isdigit() else None for part in parts if part)
 
 
 @Family("keras-tokens").reader

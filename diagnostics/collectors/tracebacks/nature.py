@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from diagnostics.collectors.crash.live.expression import told
+from diagnostics.collectors.crash.messages.table import sizes_or_none
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
 from .parse import NO_EXCEPTION, NO_MESSAGE
@@ -59,7 +60,6 @@ MOST_READ = 2_000  # characters of a message: shapes stand near its beginning
 MOST_OF_FRAME = 400  # characters
 _SHAPE = re.compile(r"[\[(]\s*(?P<sizes>(?:\d{1,9}|None|\?)(?:\s*,\s*(?:\d{1,9}|None|\?)){1,5}|\d{1,9},)\s*[\])]")
 _ABOUT_SHAPES = re.compile(r"shape|size|dimension|\bdim\b|broadcast|incompatible|mismatch", re.IGNORECASE)
-Sizes = tuple[int | None, ...]
 
 
 def error_category(crash: CrashFacts) -> str | None:
@@ -200,11 +200,11 @@ def differing(message: str) -> str | None:
     text = message[:MOST_READ]
     if not _ABOUT_SHAPES.search(text):
         return None
-    shapes = list(dict.fromkeys(_sizes(found["sizes"]) for found in _SHAPE.finditer(text)))
+    shapes = list(dict.fromkeys(sizes_or_none(found["sizes"]) for found in _SHAPE.finditer(text)))
     if len(shapes) != 2 or not all(shapes):
         return None
     one, other = shapes
-    told = f"The message names the shapes {_written(one)} and {_written(other)}"
+    told = f"The message names the shapes {one} and {other}"
     if len(one) != len(other):
         return f"{told}: they have {len(one)} and {len(other)} axes."
     apart = [
@@ -213,13 +213,3 @@ def differing(message: str) -> str | None:
         if left != right and None not in (left, right)
     ]
     return f"{told}: they differ in {' and '.join(apart)}." if apart else None
-
-
-def _sizes(text: str) -> Sizes:
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    return tuple(int(part) if part.isdigit() else None for part in parts)
-
-
-def _written(sizes: Sizes) -> str:
-    inside = ", ".join("None" if size is None else str(size) for size in sizes)
-    return f"({inside},)" if len(sizes) == 1 else f"({inside})"
