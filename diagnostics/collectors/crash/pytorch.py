@@ -16,7 +16,6 @@ from diagnostics.facts.crash.data import LabelBeyondOutputs, RaggedColumns, Toke
 from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.loss import (
     LossMissing,
-    MetricGotLogits,
     NoPathToParameters,
     NotProbabilities,
     ShapesDiffer,
@@ -306,16 +305,6 @@ def tensors_of(variables: Mapping[str, Any]) -> dict[str, Any]:
     return {**{name: value for name, value in variables.items() if is_tensor(value)}, **parameters}
 
 
-@Family("metric").reader
-def _metric_got_logits(crash: Crash, found: Found) -> MetricGotLogits:
-    for variables in crash.inward("_check_targets", "add_batch"):
-        for name in ("y_pred", "y_true", "predictions"):
-            scores = to_array(variables.get(name))
-            if scores is not None and scores.dtype.kind == "f" and (scores != scores.round()).any():
-                return MetricGotLogits(tuple(scores.shape))
-    return MetricGotLogits()
-
-
 RECOGNISERS: tuple[Recogniser, ...] = (
     _label_beyond_outputs,
     _ragged_columns,
@@ -327,5 +316,4 @@ RECOGNISERS: tuple[Recogniser, ...] = (
     _shapes_differ,
     _not_probabilities,
     _devices_differ,
-    _metric_got_logits,
 )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from diagnostics.facts.crash.setup import PositionsDiffer, StateOfOtherBatch
+from diagnostics.facts.crash.shapes import PositionsDiffer
 from diagnostics.facts.crash.usage import CheckpointKeysDiffer, DtypesDiffer
 
 from .frames import Crash, Recogniser
-from .messages.table import Family, Found, sizes
+from .messages.table import Family, Found
 from .pytorch import ELEMENT_WISE, tensors_of
 
 _DTYPES = {
@@ -89,11 +89,6 @@ def _checkpoint_keys_differ(crash: Crash, found: Found) -> CheckpointKeysDiffer 
     return CheckpointKeysDiffer("" if model is None else model[1], missing, unexpected)
 
 
-@Family("hidden-state").reader
-def _state(crash: Crash, found: Found) -> StateOfOtherBatch | None:
-    return StateOfOtherBatch(sizes(found["wanted"]), sizes(found["got"]))
-
-
 _ADDS_POSITIONS = re.compile(r"\+=?\s*(?:self\.)?\w*\bpos(?:ition(?:al)?)?_?(?:emb|enc)\w*|\+=?\s*self\.pe\b")
 
 
@@ -108,6 +103,5 @@ def _positions(crash: Crash, found: Found) -> PositionsDiffer | None:
 RECOGNISERS: tuple[Recogniser, ...] = (
     _dtypes_differ,
     _checkpoint_keys_differ,
-    _state,
     _positions,
 )
