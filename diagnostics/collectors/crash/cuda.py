@@ -33,10 +33,9 @@ from .messages.table import Family, Found
 
 _MESSAGES = Family("device-failure")
 _ASSERTION = re.compile(
-    r"\.cuh?:\d+: (?P<kernel>.{1,400}?): block: \[[\d,]+\], thread: \[[\d,]+\] "
-    r"Assertion `(?P<check>[^`\n]+)` failed"
+    r"(?:\.cuh?:\d+: (?P<kernel>.{1,400}?): block: \[[\d,]+\], )?thread: \[[\d,]+\] "
+    r"Assertion `?(?P<check>[^`\n]{3,400}?)`? failed"
 )
-_ASSERTED = re.compile(r"thread: \[[\d,]+\] Assertion `?(?P<check>[^`\n]{3,120}?)`? failed")
 _CHECKED: dict[type[NotProbabilities | LabelBeyondOutputs | TokenBeyondEmbedding], re.Pattern[str]] = {
     NotProbabilities: re.compile(r"input_val >= zero && inp"),
     LabelBeyondOutputs: re.compile(r"\bn_classes\b|cur_target"),
@@ -93,10 +92,7 @@ def _failed_check(crash: Crash) -> Symptom | None:
     """Say what the check of a kernel that failed was about: by the check, or by what the host still knows."""
     found = _MESSAGES.search(crash.facts.message)
     of_device = found is not None and found.kind == "assert"
-    _, check = _assertion(crash.log) if of_device else (None, None)
-    if check is None:
-        asserted = _ASSERTED.search(f"{crash.facts.message}\n{crash.log}" if of_device else crash.facts.message)
-        check = None if asserted is None else " ".join(asserted["check"].split())
+    _, check = _assertion(f"{crash.log}\n{crash.facts.message}" if of_device else crash.facts.message)
     cause = None if check is None else next((cause for cause in _CHECKED if _CHECKED[cause].search(check)), None)
     if cause is not None:
         return cause()

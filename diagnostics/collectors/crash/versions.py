@@ -222,15 +222,15 @@ def _unimported_name(crash: Crash) -> KnownFailure | None:
     if facts.exception != "NameError" or last is None or last.yours:
         return None
     found, library = _NAME.match(facts.message), package_of(last)
-    if found is None or found["name"] in entries("python_2") or of_packages("guarding").fullmatch(library) is None:
+    if found is None or of_packages("guarding").fullmatch(library) is None:
         return None
     name = found["name"]
-    if name == "_C":
+    if name == "_C" or name in entries("python_2"):
         return None
     held = {"name": name, "library": library, "pip": library.replace("_", "-"), "at": f"{last.file}:{last.line}"}
     brought = (package for package, names in entries("brings").items() if compiled(names).fullmatch(name))
-    package = next(brought, None)
-    if package in (None, held["pip"]):
+    package = next(brought, held["pip"])
+    if package == held["pip"]:
         return _told("not imported", facts, file=last.file, **held)
     module = {"pillow": "PIL", "opencv-python": "cv2"}.get(package, package.replace("-", "_"))
     return _told("no package", facts, package=package, module=module, **held)
