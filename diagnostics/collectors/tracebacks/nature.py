@@ -38,14 +38,6 @@ _PLAIN = (
 )  # fmt: skip
 """What says enough by its name, wherever it was raised: the others may be a library's judgement of tensors."""
 
-_REFUSALS = {
-    "MisconfigurationException": "Lightning",
-    "HFValidationError": "huggingface_hub",
-    "ConfigAttributeError": "omegaconf",
-    "ValidationError": "pydantic",
-    "ArgumentError": "argparse",
-}
-"""Exceptions that only one library raises, and for one reason: it cannot use what it was given."""
 _CHECKS = (
     "ValueError",
     "TypeError",
@@ -177,9 +169,9 @@ def _refusal(crash: CrashFacts) -> str | None:
         own = f"The code refuses it by a check of its own, at {crash.where}"
         return f"{own}: the message says why.{looked_for(crash)}" if crash.message else f"{own}."
     if last is None or last.yours:
-        library = _REFUSALS.get(crash.exception)
+        library = entries("refusing").get(crash.exception)
         return None if library is None else _refused(library, "", crash)
-    if crash.exception not in (*_CHECKS, *_REFUSALS) or not _RAISES.search((last.code or "").strip()):
+    if crash.exception not in (*_CHECKS, *entries("refusing")) or not _RAISES.search((last.code or "").strip()):
         return None
     return _refused(package_of(last), f", in {last.function} ({last.file}:{last.line})", crash)
 
