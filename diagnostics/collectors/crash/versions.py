@@ -63,7 +63,7 @@ def _versions_differ(crash: Crash) -> KnownFailure | None:
 
 
 def _changed(change: _Change, caller: str | None, crash: CrashFacts) -> KnownFailure:
-    kind = change.kind if not change.is_attribute else "removed name"
+    kind: str = "removed name" if change.is_attribute else change.kind
     if change.is_attribute and (change.package, change.version) == ("tensorflow", "2.0"):
         kind = "contrib" if change.name == "contrib" else "TensorFlow 1"
     by = f" The call is in {caller}." if caller and caller.replace("_", "-") != change.package else ""
