@@ -33,10 +33,9 @@ from .messages.table import Family, Found
 
 _MESSAGES = Family("device-failure")
 _ASSERTION = re.compile(
-    r"\.cuh?:\d+: (?P<kernel>.{1,400}?): block: \[[\d,]+\], thread: \[[\d,]+\] "
-    r"Assertion `(?P<check>[^`\n]+)` failed"
+    r"(?:\.cuh?:\d+: (?P<kernel>.{1,400}?): block: \[[\d,]+\], )?thread: \[[\d,]+\] "
+    r"Assertion `?(?P<check>[^`\n]{3,400}?)`? failed"
 )
-_ASSERTED = re.compile(r"thread: \[[\d,]+\] Assertion `?(?P<check>[^`\n]{3,120}?)`? failed")
 _CHECKED: dict[type[NotProbabilities | LabelBeyondOutputs | TokenBeyondEmbedding], re.Pattern[str]] = {
     NotProbabilities: re.compile(r"input_val >= zero && inp"),
     LabelBeyondOutputs: re.compile(r"\bn_classes\b|cur_target"),
@@ -93,10 +92,7 @@ def _failed_check(crash: Crash) -> Symptom | None:
     """Say what the check of a kernel that failed was about: by the check, or by what the host still knows."""
     found = _MESSAGES.search(crash.facts.message)
     of_device = found is not None and found.kind == "assert"
-    _, check = _assertion(crash.log) if of_device else (None, None)
-    if check is None:
-        asserted = _ASSERTED.search(f"{crash.facts.message}\n{crash.log}" if of_device else crash.facts.message)
-        check = None if asserted is None else " ".join(asserted["check"].split())
+    _, check = _assertion(f"{crash.log}\n{crash.facts.message}" if of_device else crash.facts.message)
     cause = None if check is None else next((cause for cause in _CHECKED if _CHECKED[cause].search(check)), None)
     if cause is not None:
         return cause()
@@ -282,27 +278,18 @@ def _step(tree: ast.AST, line: int) -> tuple[list[ast.stmt], bool]:
     return body, in_loop
 
 
-def _launching_lines(body: Iterable[ast.stmt]) -> Iterator[int]:
+_WITHIN_BLOCKS = (ast.stmt, ast.ExceptHandler)
+
+
+def _launching_lines(body: Iterable[ast.stmt | ast.ExceptHandler]) -> Iterator[int]:
     """Yield the first line of each statement that may launch work on a device."""
     for statement in body:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
-        blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
-        if any(blocks):
-            if _gives_work(_head(statement)):
-                yield statement.lineno
-            for block in blocks:
-                yield from _launching_lines(block)
-            for handler in getattr(statement, "handlers", []):
-                yield from _launching_lines(handler.body)
-        elif _gives_work([statement]):
+        parts = list(ast.iter_child_nodes(statement))
+        if _gives_work(part for part in parts if not isinstance(part, _WITHIN_BLOCKS)):
             yield statement.lineno
-
-
-def _head(statement: ast.stmt) -> list[ast.AST]:
-    """Return what a compound statement evaluates itself: the condition, the series, the contexts."""
-    held = [getattr(statement, name, None) for name in ("test", "iter", "subject")]
-    return [part for part in (*held, *getattr(statement, "items", [])) if part is not None]
+        yield from _launching_lines(part for part in parts if isinstance(part, _WITHIN_BLOCKS))
 
 
 def _gives_work(nodes: Iterable[ast.AST]) -> bool:

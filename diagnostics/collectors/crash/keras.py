@@ -18,7 +18,8 @@ from diagnostics.facts.crash.loss import LabelsInInputsCrash, NoPathToParameters
 
 from .frames import Crash, Recogniser
 from .messages.table import Family, Found
-from .pytorch import NAMELESS, column_lengths, differing_sizes
+from .messages.table import sizes_or_none as sizes
+from .pytorch import NAMELESS, column_lengths, differing_sizes, ragged_lengths
 
 ELEMENT_WISE = Family("keras-element-wise")  # whose shapes differ may be of a loss
 WHOLE_SHAPE = Family("keras-whole-shape")
@@ -259,12 +260,6 @@ def _by_model(crash: Crash, one: Any, other: Any) -> tuple[Any, Any]:
     return (other, one) if fits == [False, True] else (None, None)
 
 
-def sizes(text: str) -> tuple[int | None, ...]:
-    """Read the sizes of a shape; None for what is not a number."""
-    parts = (part.strip().rstrip("L") for part in text.split(","))  # Python 2 writes 32L
-    return tuple(int(part) if part.isdigit() else None for part in parts if part)
-
-
 @Family("keras-tokens").reader
 def _token_beyond_embedding(crash: Crash, found: Found) -> TokenBeyondEmbedding | None:
     within = crash.facts.message.lower() + " ".join(frame.file for frame in crash.facts.frames)
@@ -279,6 +274,9 @@ def _token_beyond_embedding(crash: Crash, found: Found) -> TokenBeyondEmbedding 
     return TokenBeyondEmbedding(ids=np.arange(length), rows=rows)
 
 
+_ROWS = ("tensors", "element", "value", "x")
+
+
 @Family("keras-ragged").reader
 def _ragged_columns(crash: Crash, found: Found) -> RaggedColumns | None:
     match found.kind:
@@ -286,24 +284,12 @@ def _ragged_columns(crash: Crash, found: Found) -> RaggedColumns | None:
             column = _component(crash, int(found["component"]))
             return RaggedColumns(clash=differing_sizes(found["one"], found["other"]), column=column)
         case "nested":
-            return RaggedColumns(lengths=_ragged(variables for variables in crash.inward()))
+            return RaggedColumns(lengths=ragged_lengths(crash.inward(), _ROWS, _row_lengths))
         case "collated":
             collated = any(frame.file.startswith("datasets/utils/tf_utils") for frame in crash.facts.frames)
             return RaggedColumns() if collated else None
-    lengths = _ragged({"x": call.x} for call in calls(crash))
+    lengths = ragged_lengths(({"x": call.x} for call in calls(crash)), _ROWS, _row_lengths)
     return RaggedColumns(lengths=lengths) if lengths else None
-
-
-def _ragged(frames: Any) -> dict[str, tuple[int, ...]]:
-    """Look in the frames for rows of different lengths; outer frames know the columns' names."""
-    nameless: dict[str, tuple[int, ...]] = {}
-    for variables in frames:
-        for name in ("tensors", "element", "value", "x"):
-            ragged = {c: s for c, s in _row_lengths(variables.get(name)).items() if len(set(s)) > 1}
-            if ragged and NAMELESS not in ragged:
-                return ragged
-            nameless = nameless or ragged
-    return nameless
 
 
 def _row_lengths(value: Any, name: str = NAMELESS) -> dict[str, tuple[int, ...]]:

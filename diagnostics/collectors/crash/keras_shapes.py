@@ -19,9 +19,10 @@ from diagnostics.facts.crash.shapes import (
 )
 
 from .frames import Crash, Recogniser
-from .keras import ELEMENT_WISE, LOSS_SHAPES, WHOLE_SHAPE, calls, of_weights, sizes
+from .keras import ELEMENT_WISE, LOSS_SHAPES, WHOLE_SHAPE, calls, of_weights
 from .messages import table
 from .messages.table import Family, Found
+from .messages.table import sizes_or_none as sizes
 
 
 @Family("keras-axis").reader

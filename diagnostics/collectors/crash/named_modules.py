@@ -9,29 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from diagnostics.collectors.tracebacks.unknown_errors import entries
 from diagnostics.facts.crash import CrashFacts
 
-ALIASES = {
-    "tf": "tensorflow",
-    "np": "numpy",
-    "pd": "pandas",
-    "plt": "matplotlib.pyplot",
-    "nn": "torch.nn",
-    "F": "torch.nn.functional",
-    "K": "keras.backend",
-    "T": "torchvision.transforms",
-    "transforms": "torchvision.transforms",
-    "datasets": "torchvision.datasets",
-    "optim": "torch.optim",
-    "init": "torch.nn.init",
-}
 _UNNAMED = re.compile(r"^'module' object has no attribute '(?P<name>\w{1,80})'")
-
-
-def module_of(held: str) -> str:
-    """Return the module that `tf.train` stands for, ``tensorflow.train``; what is no usual alias as it is."""
-    first, dot, rest = held.partition(".")
-    return f"{ALIASES.get(first, first)}{dot}{rest}"
 
 
 def with_module(crash: CrashFacts) -> CrashFacts:
@@ -43,7 +24,8 @@ def with_module(crash: CrashFacts) -> CrashFacts:
     held = {match[1] for match in re.finditer(rf"(?<![\w.])((?:\w+\.)*\w+)\.{found['name']}\b", line)}
     if len(held) != 1:
         return crash
-    module = module_of(held.pop())
+    first, dot, rest = held.pop().partition(".")
+    module = f"{entries('aliases').get(first, first)}{dot}{rest}"
     if module.startswith("tensorflow."):  # as TensorFlow 2 calls its parts
         module = f"tensorflow._api.v2.{module.partition('.')[2]}"
     return replace(crash, message=f"module '{module}' has no attribute '{found['name']}'")

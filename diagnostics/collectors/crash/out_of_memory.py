@@ -6,10 +6,9 @@ import contextlib
 import math
 import os
 import re
-import sys
 from dataclasses import replace
-from pathlib import Path
 
+from diagnostics.collectors.system.host_memory import host_memory
 from diagnostics.facts.crash.memory import OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, Holder
 
@@ -207,39 +206,7 @@ def _host_room(message: str) -> tuple[int | None, int | None]:
     budget = os.environ.get("TF_CPU_BFC_MEM_LIMIT_IN_MB", "")
     if GPU_ALLOCATOR_ON_CPU in message and budget.isdigit():
         return int(budget) * 2**20, None
-    rooms = [room for room in (_data_limit(), _container_limit(), _all_there_is()) if room is not None]
-    return min(rooms, default=(None, None), key=lambda room: room[0] or 0)
-
-
-def _data_limit() -> tuple[int, int | None] | None:
-    if sys.platform == "win32":
-        return None
-    import resource
-
-    limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
-    used = _kilobytes("/proc/self/status", "VmData")
-    return None if limit == resource.RLIM_INFINITY else (limit, None if used is None else max(0, limit - used))
-
-
-def _container_limit() -> tuple[int, int | None] | None:
-    group = Path("/sys/fs/cgroup")
-    with contextlib.suppress(OSError, ValueError):  # no such group, or one without a limit
-        limit = int((group / "memory.max").read_text())
-        return limit, max(0, limit - int((group / "memory.current").read_text()))
-    return None
-
-
-def _all_there_is() -> tuple[int, int | None] | None:
-    total = _kilobytes("/proc/meminfo", "MemTotal")
-    return None if total is None else (total, _kilobytes("/proc/meminfo", "MemAvailable"))
-
-
-def _kilobytes(file: str, name: str) -> int | None:
-    """Read a value that Linux reports, in bytes; None on other systems."""
-    with contextlib.suppress(OSError):
-        found = re.search(rf"^{name}:\s+(\d+) kB", Path(file).read_text(), re.MULTILINE)
-        return None if found is None else int(found[1]) * 1024
-    return None
+    return min(host_memory(), default=(None, None))
 
 
 def _with_holders(found: OutOfMemoryCrash) -> OutOfMemoryCrash:

@@ -1,12 +1,10 @@
-"""Recognises failures outside of the training code: the installation, worker processes, launchers, ranks."""
+"""Recognises the reports of launchers, and collectives that were given up."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
-from diagnostics.facts.crash import CrashFacts, FrameFacts
-from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.processes import (
     CollectiveTimeoutCrash,
     LauncherTail,
@@ -17,92 +15,11 @@ from .frames import Crash, Recogniser
 from .messages.table import Family, Found
 
 WATCHDOG = Family("watchdog")
-_PICKLING = Family("pickling")
 LAUNCHERS = Family("launchers")
 _RENDEZVOUS = Family("rendezvous")
 _GLOO = Family("gloo")
 
 _SIGNALS = {"Segmentation fault": 11, "Aborted": 6, "Bus error": 7}
-_PROCESSES = ("multiprocessing", "torch/utils/data/dataloader.py", "popen_", "spawn.py")
-_STARTS = ("multiprocessing/reduction.py", "popen_spawn_win32.py")  # in the parent of a process
-
-
-def _worker(crash: Crash) -> KnownFailure | None:
-    facts = crash.facts
-    found = _PICKLING.search(facts.message) if _runs_in(facts, _PROCESSES) or not facts.frames else None
-    if found is None:
-        starts = facts.exception == "BrokenPipeError" and _runs_in(facts, _STARTS)
-        return spawned(facts.message) if starts else None
-    if found.kind == "script" and not facts.frames:
-        return None  # a checkpoint that holds a whole model says the same when it is loaded
-    if found.kind == "child":
-        # A child that was spawned says no more than EOFError; why its parent could not send it is in the log.
-        if facts.exception != "EOFError":
-            return None
-        found = _PICKLING.search(crash.log) or found
-    cause, fixes = _unsent(found.get("what"), facts)
-    return KnownFailure("worker-failure", cause, fixes, found.text, "pickle", found.get("what"))
-
-
-def _unsent(what: str | None, crash: CrashFacts) -> tuple[str, tuple[str, ...]]:
-    """Say what cannot be pickled, and where it belongs instead."""
-    if what is not None and not crash.frames:  # the message alone does not show which code pickles
-        return (
-            f"{what} cannot be pickled. Spawned processes (Windows, macOS, notebooks) receive the dataset as a "
-            "pickle; copy.deepcopy and functions that save whole objects use pickle too.",
-            (
-                "in a dataset, open files, connections and locks in __getitem__ or worker_init_fn, not in "
-                "__init__, and define functions at the top of a module",
-                "DataLoader(..., num_workers=0)",
-                "if the code copies or saves a whole model, use its weights instead (state_dict), and do not keep "
-                "loggers, imported Python modules or locks as attributes of the model",
-            ),
-        )
-    named = "An object in the dataset" if what is None else what
-    hidden = (
-        " The traceback of the parent process, above the child's EOFError, names the object."
-        if what is None
-        else ""
-    )
-    return (
-        f"{named} cannot be pickled, but a spawned worker process receives the dataset as a pickle.{hidden}",
-        (
-            "define functions at the top of a module, instead of lambdas and local functions",
-            "open files, connections and locks in __getitem__ or worker_init_fn, not in __init__",
-            "workers=1 and use_multiprocessing=False, in fit or (Keras 3) in the Sequence's own __init__"
-            if any(re.search(r"(?:^|/)keras/", frame.file.replace("\\", "/")) for frame in crash.frames)
-            else "DataLoader(..., num_workers=0)",
-        ),
-    )
-
-
-def spawned(said: str) -> KnownFailure:
-    """Report a process that ended while it imported the script again."""
-    return KnownFailure(
-        "worker-failure",
-        "A worker process ended during startup. Where processes are spawned (Windows, macOS), a worker imports "
-        "the script again and receives the dataset as a pickle. The worker's own error is elsewhere in the "
-        "output.",
-        (
-            'put the training code under if __name__ == "__main__":',
-            "define the dataset's class in its own module, not in a notebook cell",
-            "use DataLoader(..., num_workers=0), which raises the worker's error in the main process",
-        ),
-        said,
-        "spawned",
-    )
-
-
-def _runs_in(crash: CrashFacts, files: tuple[str, ...]) -> bool:
-    return any(part in frame.file.replace("\\", "/") for frame in crash.frames for part in files)
-
-
-def is_spawned(frames: Sequence[FrameFacts]) -> bool:
-    """Whether a traceback is of a process that imports the script again, because it was spawned."""
-    files = [frame.file.replace("\\", "/") for frame in frames]
-    return any(file.endswith("multiprocessing/spawn.py") for file in files)
-
-
 _COMMAND = re.compile(r"Command (?P<words>.*) returned non-zero exit status (?P<code>\d+)", re.DOTALL)
 
 
@@ -189,7 +106,6 @@ def _waiting_ranks(log: str) -> tuple[WaitingRank, ...]:
 
 
 RECOGNISERS: tuple[Recogniser, ...] = (
-    _worker,
     _collective_timeout,
     _launcher,
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from diagnostics.collectors.shared.arrays import is_tensor, outputs_setting, to_array
@@ -16,7 +16,6 @@ from diagnostics.facts.crash.data import LabelBeyondOutputs, RaggedColumns, Toke
 from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.loss import (
     LossMissing,
-    MetricGotLogits,
     NoPathToParameters,
     NotProbabilities,
     ShapesDiffer,
@@ -73,7 +72,7 @@ def _setting_in_frames(crash: Crash) -> str:
 @Family("torch-ragged").reader
 def _ragged_columns(crash: Crash, found: Found) -> RaggedColumns | KnownFailure | None:
     one, column = found.get("one") or "", found.get("column")
-    lengths = _ragged_lengths(crash, column)
+    lengths = ragged_lengths(crash.inward(), _EXAMPLES, column_lengths, column)
     if found.kind == "open" and not lengths:
         strings = _NO_TOKENS.search(STRINGS) if STRINGS in crash.log else None
         if strings is not None:
@@ -95,16 +94,25 @@ def differing_sizes(one: str, other: str) -> tuple[int, int] | None:
     return next(((a, b) for a, b in zip(sizes(one), sizes(other), strict=False) if a != b), None)
 
 
-def _ragged_lengths(crash: Crash, column: str | None = None) -> dict[str, tuple[int, ...]]:
-    """Look in the frames for the examples that were being collated: a list of dicts, tuples or sequences.
+_EXAMPLES = ("features", "batch", "examples", "data", "encoded_inputs", "value")
+"""What functions that collate call the examples: a list of dicts, tuples or sequences."""
+
+
+def ragged_lengths(
+    frames: Iterable[Mapping[str, Any]],
+    names: Sequence[str],
+    measure: Callable[[Any], dict[str, tuple[int, ...]]],
+    column: str | None = None,
+) -> dict[str, tuple[int, ...]]:
+    """Look in the frames, innermost first, for the columns whose examples differ in length.
 
     The frames further out know the columns' names; the innermost may see the values of one column only. Where
     the message names the column, the others are left out: they may have been padded since.
     """
     nameless: dict[str, tuple[int, ...]] = {}
-    for variables in crash.inward():
-        for name in ("features", "batch", "examples", "data", "encoded_inputs", "value"):
-            lengths = column_lengths(variables.get(name))
+    for variables in frames:
+        for name in names:
+            lengths = measure(variables.get(name))
             if column is not None and NAMELESS in lengths:
                 lengths = {column: lengths[NAMELESS]}
             ragged = {c: sizes for c, sizes in lengths.items() if len(set(sizes)) > 1 and column in (None, c)}
@@ -306,16 +314,6 @@ def tensors_of(variables: Mapping[str, Any]) -> dict[str, Any]:
     return {**{name: value for name, value in variables.items() if is_tensor(value)}, **parameters}
 
 
-@Family("metric").reader
-def _metric_got_logits(crash: Crash, found: Found) -> MetricGotLogits:
-    for variables in crash.inward("_check_targets", "add_batch"):
-        for name in ("y_pred", "y_true", "predictions"):
-            scores = to_array(variables.get(name))
-            if scores is not None and scores.dtype.kind == "f" and (scores != scores.round()).any():
-                return MetricGotLogits(tuple(scores.shape))
-    return MetricGotLogits()
-
-
 RECOGNISERS: tuple[Recogniser, ...] = (
     _label_beyond_outputs,
     _ragged_columns,
@@ -327,5 +325,4 @@ RECOGNISERS: tuple[Recogniser, ...] = (
     _shapes_differ,
     _not_probabilities,
     _devices_differ,
-    _metric_got_logits,
 )

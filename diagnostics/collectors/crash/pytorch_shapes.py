@@ -139,29 +139,27 @@ def _path_in_code(crash: Crash, file: str) -> str | None:
     return calls[0] if len(calls) == 1 else None
 
 
-def _product(message: str) -> tuple[int, int, int, int] | None:
-    """Return rows and columns of two matrices that cannot be multiplied, the first's before the second's."""
-    found = _PRODUCT.search(message)
-    if found is None:
-        return None
-    rows, one, other, columns = (int(found[name]) for name in ("rows", "one", "other", "columns"))
-    return rows, one, other, columns
+def _factors(message: str) -> tuple[tuple[int, int], tuple[int, ...]] | None:
+    """Return the shapes of two matrices, or of a matrix and a vector, that cannot be multiplied."""
+    if found := _PRODUCT.search(message):
+        return (int(found["rows"]), int(found["one"])), (int(found["other"]), int(found["columns"]))
+    if found := _VECTOR.search(message):
+        return (int(found["rows"]), int(found["one"])), (int(found["other"]),)
+    return None
 
 
 def _linear(crash: Crash) -> LayerMisfit | None:
-    message = crash.facts.message
-    product, vector = _product(message), _VECTOR.search(message)
-    if product is not None:
-        rows, got, wanted, outputs = product
-    elif vector is not None:
-        rows, got, wanted, outputs = 0, int(vector["other"]), int(vector["one"]), int(vector["rows"])
-    else:
+    factors = _factors(crash.facts.message)
+    if factors is None:
         return None
+    matrix, (other, *columns) = factors
+    # The weight stands after a batch, and before a vector.
+    (rows, got), (wanted, outputs) = (matrix, (other, columns[0])) if columns else ((0, other), matrix[::-1])
     layer = _failed_layer(crash, ("linear.py", "Linear"))
     if not layer.is_known or (layer.module is not None and layer.module.in_features != wanted):
         return None
     shape = layer.shape if layer.shape and layer.shape[-1] == got else None
-    if vector is not None and shape is None:
+    if shape is None and not columns:
         shape = (got,)
     return LayerMisfit(
         wanted,
@@ -315,20 +313,15 @@ def _attention(crash: Crash, found: Found) -> LayerMisfit | None:
 
 
 def _matrix_product(crash: Crash) -> OperandsMisfit | None:
-    message = crash.facts.message
-    shapes: tuple[Shape, ...] = ()
-    if product := _product(message):
-        rows, one, other, columns = product
-        shapes = (rows, one), (other, columns)
-    elif found := _VECTOR.search(message):
-        rows, one, other = int(found["rows"]), int(found["one"]), int(found["other"])
-        return OperandsMisfit("matrix product", one, other, None, ((rows, one), (other,)))
-    elif found := _INNER.search(message):
+    factors = _factors(crash.facts.message)
+    if factors is not None:
+        one, other = factors[0][1], factors[1][0]
+    elif found := _INNER.search(crash.facts.message):
         one, other = int(found["one"]), int(found["other"])
     else:
         return None
     tensors = _named(crash, lambda shapes: shapes[0][-1:] == (one,) and shapes[1][-2:][:1] == (other,))
-    return OperandsMisfit("matrix product", one, other, None, shapes, tensors)
+    return OperandsMisfit("matrix product", one, other, None, factors or (), tensors)
 
 
 _EXPANDED = re.compile(r"Target sizes: \[(?P<target>[\d, ]+)\]\.\s+Tensor sizes: \[(?P<tensor>[\d, ]+)\]")

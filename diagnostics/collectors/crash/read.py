@@ -31,7 +31,6 @@ from diagnostics.text.join import count_of
 from .classify import symptoms
 from .frames import Crash, is_ours, read_exception, within
 from .messages.known import MOST_RETYPED, in_any_case
-from .processes import is_spawned, spawned
 from .refused_calls import refused_call
 
 _Explained = tuple[str, CrashFacts, *tuple[Any, ...]]
@@ -224,8 +223,8 @@ def _cut_off(text: str) -> _Explained | None:
     """
     frames = frames_in(text)
     crash = CrashFacts("", NO_EXCEPTION, frames, live=False)
-    if is_spawned(frames):
-        return _WITHOUT_END, crash, spawned(NO_EXCEPTION)
+    if found := _symptoms(crash, text, cut=False):
+        return _WITHOUT_END, crash, *found
     cut = cut_in_notebook(text)
     if cut is not None and cut.frames:
         return _WITHOUT_END, cut

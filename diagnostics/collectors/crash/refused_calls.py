@@ -20,7 +20,7 @@ from diagnostics.collectors.tracebacks.topic import (
     package_of,
     subject_of,
 )
-from diagnostics.collectors.tracebacks.unknown_errors import of_packages
+from diagnostics.collectors.tracebacks.unknown_errors import entries, of_packages
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.known import KnownFailure
 
@@ -60,14 +60,16 @@ def refused_call(crash: CrashFacts) -> KnownFailure | None:
     raised = _RAISES.search((last.code or "").strip()) is not None
     exception = crash.exception.rpartition(".")[2]
     if exception in _IMPORTS:
-        return _package(crash) if raised and not _PYTHONS_IMPORT.search(said) else None
+        return _known("package", crash) if raised and not _PYTHONS_IMPORT.search(said) else None
     if kind_apart_from_refusals(crash) is not None or of_packages("checks").fullmatch(exception) is None:
         return None
     if not raised and not (exception in _OF_COMPILED and _COMPILED.fullmatch(package_of(last))):
         return None
     if raised and of_packages("of_packages").search(said):
-        return _package(crash)
-    return _setting(crash) if raised and _is_made(last) else _call(crash)
+        return _known("package", crash)
+    if raised and _is_made(last):
+        return _known("setting", crash)
+    return _known("call", crash, (_look_of(crash),))
 
 
 def _is_made(last: FrameFacts) -> bool:
@@ -82,15 +84,34 @@ def _compiled_call(crash: CrashFacts) -> KnownFailure | None:
     known = values_told(crash) and not is_check(crash)
     if not known or crash.exception not in _OF_COMPILED or kind_apart_from_refusals(crash):
         return None
-    cause = f"{values_told(crash)} The operation refuses these values:"
-    return _known("refused-call", crash, cause, _advised(crash) or (_look_of(crash),))
+    return _known("compiled", crash, (_look_of(crash),))
 
 
-def _known(rule: str, crash: CrashFacts, cause: str, fixes: tuple[str, ...]) -> KnownFailure:
-    """Report a refusal: the cause, and after it what the message says."""
+def _known(kind: str, crash: CrashFacts, otherwise: tuple[str, ...] = ()) -> KnownFailure:
+    """Report a refusal: the cause, and after it what the message says.
+
+    Args:
+        kind: of the refusals in the file of sentences.
+        crash: the refused call.
+        otherwise: what to change where the message gives no advice.
+    """
+    row, last = entries("refusals")[kind], crash.frames[-1]
     said = " ".join(crash.message.split())
     shown = said if len(said) <= MOST_SAID else f"{said[:MOST_SAID].rsplit(' ', 1)[0]} ..."
-    return KnownFailure(rule, f"{cause} {shown}".strip(), fixes, said[:MOST_SAID])
+    called = _called(crash.frames)
+    held = {
+        "library": package_of(last),
+        "function": last.function,
+        "line": f"{last.file}:{last.line}",
+        "values": values_told(crash),
+        "told": told(crash),
+        "at": "" if crash.where is None else f", at {crash.where}",
+        "called": f" in the call of {called}" if called and called != f"{last.function}()" else "",
+    }
+    advised = tuple(f"as the message says: {advice}" for advice in advice_in(crash.message))
+    fixes = tuple(fix.format_map(held) for fix in row["fix"])
+    cause = f"{row['cause'].format_map(held)} {shown}".strip()
+    return KnownFailure(row["rule"], cause, (*(advised or otherwise), *fixes), said[:MOST_SAID])
 
 
 def _look_of(crash: CrashFacts) -> str:
@@ -113,54 +134,8 @@ def _called_without_arguments(line: str) -> str | None:
     return ast.unparse(calls[0].func.value)
 
 
-def _setting(crash: CrashFacts) -> KnownFailure:
-    library = package_of(crash.frames[-1])
-    where = "" if crash.where is None else f", at {crash.where}"
-    return _known(
-        "unusable-setting",
-        crash,
-        f"{told(crash)} {library} refuses a setting while it makes an object of it{where}. It says:",
-        (
-            *_advised(crash),
-            "change the argument that the message names, where that line, or the configuration behind it, sets it",
-            f"python -m pip show {library}, if the code was written for another release",
-        ),
-    )
-
-
-def _package(crash: CrashFacts) -> KnownFailure:
-    library = package_of(crash.frames[-1])
-    return _known(
-        "installation-mismatch",
-        crash,
-        f"{library} needs a package that is not installed, or not in the release that it asks for. It says:",
-        (
-            *_advised(crash),
-            "python -m pip install, with the Python that runs the program, and start the program again",
-            "leave out the option that needs it",
-        ),
-    )
-
-
-def _call(crash: CrashFacts) -> KnownFailure:
-    last = crash.frames[-1]
-    library, called = package_of(last), _called(crash.frames)
-    asked = f" in the call of {called}" if called and called != f"{last.function}()" else ""
-    where = "" if crash.where is None else f", from {crash.where}"
-    cause = f"{library} refuses what it is given{asked}{where}. {last.function} ({last.file}:{last.line}) says:"
-    fixes = (
-        *(_advised(crash) or (_look_of(crash),)),
-        f"python -m pip show {library}, if the code was written for another release",
-    )
-    return _known("refused-call", crash, f"{told(crash)} {cause}", fixes)
-
-
 def _called(frames: tuple[FrameFacts, ...]) -> str | None:
     """Name the library's function that the user's innermost line led to; None if its name says nothing."""
     own = max((n for n, frame in enumerate(frames) if frame.yours), default=-1)
     names = (frame.function.rpartition(".")[2] for frame in frames[own + 1 :]) if own >= 0 else iter(())
     return next((f"{name}()" for name in names if not of_packages("passed").match(name)), None)
-
-
-def _advised(crash: CrashFacts) -> tuple[str, ...]:
-    return tuple(f"as the message says: {advice}" for advice in advice_in(crash.message))

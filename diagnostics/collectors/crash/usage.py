@@ -4,29 +4,13 @@ from __future__ import annotations
 
 import re
 
-from diagnostics.facts.crash.setup import PositionsDiffer, StateOfOtherBatch
+from diagnostics.collectors.tracebacks.unknown_errors import entries
+from diagnostics.facts.crash.shapes import PositionsDiffer
 from diagnostics.facts.crash.usage import CheckpointKeysDiffer, DtypesDiffer
 
 from .frames import Crash, Recogniser
-from .messages.table import Family, Found, sizes
+from .messages.table import Family, Found
 from .pytorch import ELEMENT_WISE, tensors_of
-
-_DTYPES = {
-    "double": "float64",
-    "float": "float32",
-    "half": "float16",
-    "bfloat16": "bfloat16",
-    "long": "int64",
-    "long int": "int64",
-    "__int64": "int64",
-    "int": "int32",
-    "short": "int16",
-    "char": "int8",
-    "signed char": "int8",
-    "byte": "uint8",
-    "unsigned char": "uint8",
-    "bool": "bool",
-}
 
 
 @Family("dtypes").reader
@@ -56,7 +40,7 @@ def _dtype(name: str | None) -> str | None:
     if name is None:
         return None
     plain = name.rpartition(".")[2].rpartition(":")[2].removesuffix("Tensor").lower()
-    return _DTYPES.get(plain, plain)
+    return str(entries("dtypes").get(plain, plain))
 
 
 def _on_two_devices(found: Found) -> bool:
@@ -89,11 +73,6 @@ def _checkpoint_keys_differ(crash: Crash, found: Found) -> CheckpointKeysDiffer 
     return CheckpointKeysDiffer("" if model is None else model[1], missing, unexpected)
 
 
-@Family("hidden-state").reader
-def _state(crash: Crash, found: Found) -> StateOfOtherBatch | None:
-    return StateOfOtherBatch(sizes(found["wanted"]), sizes(found["got"]))
-
-
 _ADDS_POSITIONS = re.compile(r"\+=?\s*(?:self\.)?\w*\bpos(?:ition(?:al)?)?_?(?:emb|enc)\w*|\+=?\s*self\.pe\b")
 
 
@@ -108,6 +87,5 @@ def _positions(crash: Crash, found: Found) -> PositionsDiffer | None:
 RECOGNISERS: tuple[Recogniser, ...] = (
     _dtypes_differ,
     _checkpoint_keys_differ,
-    _state,
     _positions,
 )

@@ -11,13 +11,12 @@ from __future__ import annotations
 import functools
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from diagnostics.collectors.tracebacks.topic import package_of
 from diagnostics.collectors.tracebacks.unknown_errors import compiled, entries, of_packages, tables
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.known import KnownFailure
-from diagnostics.facts.crash.setup import ReleaseChange, VersionsDiffer
 
 from .frames import Crash, Recogniser
 
@@ -31,27 +30,71 @@ _OF_LIBRARIES = of_packages("of_libraries")
 _SITE = of_packages("site")
 
 
-def _versions_differ(crash: Crash) -> VersionsDiffer | None:
+class _Change(NamedTuple):
+    """A release in which a call stopped or began to take an argument, or a class or module lost a name."""
+
+    package: str
+    call: str
+    name: str
+    kind: Literal["removed", "added"]
+    version: str
+    before: str
+    instead: str | None
+    is_attribute: bool
+
+
+def _versions_differ(crash: Crash) -> KnownFailure | None:
     facts = crash.facts
     message, caller = facts.message, calling_package(facts)
     if (change := _argument_change(crash)) is not None:
-        return VersionsDiffer(change.call, change.name, "argument", caller, change)
+        return _changed(change, caller, facts)
     if found := _NO_SUCH_ATTRIBUTE.search(message):
-        return _lacking(found["owner"], found["name"], "attribute", caller)
+        return _lacking(found["owner"], found["name"], "attribute", caller, facts)
     if found := _CANNOT_IMPORT.search(message):
         owner, name = (found["owner"], found["name"]) if found["owner"] else found["module"].rsplit(".", 1)
-        return _lacking(owner, name, "import", caller)
+        return _lacking(owner, name, "import", caller, facts)
     if found := _ARGUMENT.search(message) or _FUNCTION.search(message):
         owner = found["owner"] or ""
         if caller or _is_library_class(owner, found["name"]):
-            return VersionsDiffer(owner, found["name"], "argument", caller)
+            return _lacking(owner, found["name"], "argument", caller, facts)
     if (found := _OBJECT.search(message)) and _is_library_class(found["owner"], found["name"]):
-        return _lacking(found["owner"], found["name"], "attribute", caller)
+        return _lacking(found["owner"], found["name"], "attribute", caller, facts)
     return None
 
 
-def _lacking(owner: str, name: str, kind: Literal["attribute", "import"], caller: str | None) -> VersionsDiffer:
-    return VersionsDiffer(owner, name, kind, caller, _attribute_change(owner, name))
+def _changed(change: _Change, caller: str | None, crash: CrashFacts) -> KnownFailure:
+    kind: str = "removed name" if change.is_attribute else change.kind
+    if change.is_attribute and (change.package, change.version) == ("tensorflow", "2.0"):
+        kind = "contrib" if change.name == "contrib" else "TensorFlow 1"
+    by = f" The call is in {caller}." if caller and caller.replace("_", "-") != change.package else ""
+    use = f"{change.instead}, in place of {change.name}" if change.instead else f"leave out {change.name}"
+    return _told(kind, crash, by=by, use=use, **change._asdict())
+
+
+def _lacking(owner: str, name: str, kind: str, caller: str | None, crash: CrashFacts) -> KnownFailure:
+    if kind != "argument" and (change := _attribute_change(owner, name)) is not None:
+        return _changed(change, caller, crash)
+    top = owner.split(".")[0]
+    unnamed = "the class that was called" if kind == "argument" else "a class"
+    held = {"owner": owner or unnamed, "name": name, "caller": caller}
+    if top == "numpy" and kind == "attribute" and name in tables(HISTORY)["aliases"]:
+        by = f" {caller} still uses it." if caller and caller != "numpy" else ""
+        return _told("alias of a number" if name in ("int", "float") else "alias", crash, by=by, **held)
+    pip, of = entries("pip"), top if top.islower() else ""
+    held |= {"lacks": tables(HISTORY)["lacks"][kind].format_map(held)}
+    if caller and caller != top:
+        also = pip.get(of, of) if of else "and the package of that class"
+        return _told("two packages", crash, both=f"{pip.get(caller, caller)} {also}", **held)
+    return _told("one package", crash, show=f"show {pip.get(of, of)}" if of else "list", **held)
+
+
+def _told(kind: str, crash: CrashFacts, /, **held: Any) -> KnownFailure:
+    """Fill the sentences of the file about releases."""
+    said = tables(HISTORY)["said"][kind]
+    fixes = tuple(fix.format_map(held) for fix in said["fix"])
+    return KnownFailure(
+        "installation-mismatch", said["cause"].format_map(held), fixes, crash.first_line, kind, held["name"]
+    )
 
 
 def _is_library_class(owner: str, name: str) -> bool:
@@ -85,12 +128,12 @@ _REFUSED = re.compile(
 _CALLED = re.compile(r"\b(\w{1,60})\(")
 
 
-def _mentions(change: ReleaseChange, text: str) -> bool:
+def _mentions(change: _Change, text: str) -> bool:
     """Whether a text has words that show whose class it is: users call their own classes Trainer, too."""
     return compiled(tables(HISTORY)["mentions"][change.package]).search(text) is not None
 
 
-def _argument_change(crash: Crash) -> ReleaseChange | None:
+def _argument_change(crash: Crash) -> _Change | None:
     """Return what is known of an argument that a call refuses; None if nothing is."""
     found = _REFUSED.search(crash.facts.message)
     if found is None:
@@ -110,7 +153,7 @@ def _argument_change(crash: Crash) -> ReleaseChange | None:
     return changes[0] if len(changes) == 1 else None
 
 
-def _attribute_change(owner: str, name: str) -> ReleaseChange | None:
+def _attribute_change(owner: str, name: str) -> _Change | None:
     """Return what is known of an attribute or a module that is missing, or of the one that it was in."""
     path = f"{owner}.{name}.".replace(
         "tensorflow._api.v2.", "tensorflow."
@@ -119,13 +162,13 @@ def _attribute_change(owner: str, name: str) -> ReleaseChange | None:
     return next((change for change in changes if path.startswith(f"{change.call}.{change.name}.")), None)
 
 
-def _is_of_one_library(change: ReleaseChange) -> bool:
+def _is_of_one_library(change: _Change) -> bool:
     if change.call == "Trainer" and change.package == "pytorch-lightning":
         return change.kind == "removed"  # gpus, progress_bar_refresh_rate and others are Lightning's words
     return compiled(tables(HISTORY)["of_one_library"]).fullmatch(change.call) is not None
 
 
-def _is_call(change: ReleaseChange, owner: str | None, call: str, own: str, inner: str) -> bool:
+def _is_call(change: _Change, owner: str | None, call: str, own: str, inner: str) -> bool:
     """Return whether a call of the history is the one in the message, which names no class before Python 3.10.
 
     Then the user's line shows it, or the frame of the library that passed the arguments on, or, in a text without
@@ -142,10 +185,10 @@ def _is_call(change: ReleaseChange, owner: str | None, call: str, own: str, inne
 
 
 @functools.cache
-def _changes() -> tuple[ReleaseChange, ...]:
+def _changes() -> tuple[_Change, ...]:
     releases: list[dict[str, Any]] = tables(HISTORY)["releases"]
     return tuple(
-        ReleaseChange(
+        _Change(
             release["package"],
             release.get("call") or release["attributes_of"],
             name,
@@ -179,38 +222,18 @@ def _unimported_name(crash: Crash) -> KnownFailure | None:
     if facts.exception != "NameError" or last is None or last.yours:
         return None
     found, library = _NAME.match(facts.message), package_of(last)
-    if found is None or found["name"] in entries("python_2") or of_packages("guarding").fullmatch(library) is None:
+    if found is None or of_packages("guarding").fullmatch(library) is None:
         return None
-    name, pip_name = found["name"], library.replace("_", "-")
-    if name == "_C":
+    name = found["name"]
+    if name == "_C" or name in entries("python_2"):
         return None
-    package = next(
-        (package for package, names in entries("brings").items() if compiled(names).fullmatch(name)), None
-    )
-    package = None if package == pip_name else package
-    what = "a package that it can do without" if package is None else package
-    return KnownFailure(
-        "installation-mismatch",
-        f"{library}'s own line ({last.file}:{last.line}) uses {name}, which it imports only where it finds {what} "
-        f"in a release that it accepts. {'That' if package is None else 'It'} is missing, too old, or fails while "
-        "it is imported. No line of the training code is at fault.",
-        (
-            *_fixes(package, library, name, last.file),
-            f"python -m pip install -U {pip_name}: now and then a release has the slip itself",
-        ),
-        facts.message,
-    )
-
-
-def _fixes(package: str | None, library: str, name: str, file: str) -> tuple[str, ...]:
-    if package is None:
-        return (f"look in {file} for the import of {name}: the if or try around it names the package to install",)
+    held = {"name": name, "library": library, "pip": library.replace("_", "-"), "at": f"{last.file}:{last.line}"}
+    brought = (package for package, names in entries("brings").items() if compiled(names).fullmatch(name))
+    package = next(brought, held["pip"])
+    if package == held["pip"]:
+        return _told("not imported", facts, file=last.file, **held)
     module = {"pillow": "PIL", "opencv-python": "cv2"}.get(package, package.replace("-", "_"))
-    return (
-        f"python -m pip install -U {package}, with the Python that runs the program; restart process or kernel",
-        f'python -c "import {module}": if it is installed, that shows why it cannot be imported; python -m pip '
-        f"show {package} {library.replace('_', '-')}, for releases that do not go together",
-    )
+    return _told("no package", facts, package=package, module=module, **held)
 
 
 RECOGNISERS: tuple[Recogniser, ...] = (_versions_differ, _unimported_name)

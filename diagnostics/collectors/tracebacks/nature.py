@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from diagnostics.collectors.crash.live.expression import told
+from diagnostics.collectors.crash.messages.table import sizes_or_none
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
 from .parse import NO_EXCEPTION, NO_MESSAGE
@@ -37,14 +38,6 @@ _PLAIN = (
 )  # fmt: skip
 """What says enough by its name, wherever it was raised: the others may be a library's judgement of tensors."""
 
-_REFUSALS = {
-    "MisconfigurationException": "Lightning",
-    "HFValidationError": "huggingface_hub",
-    "ConfigAttributeError": "omegaconf",
-    "ValidationError": "pydantic",
-    "ArgumentError": "argparse",
-}
-"""Exceptions that only one library raises, and for one reason: it cannot use what it was given."""
 _CHECKS = (
     "ValueError",
     "TypeError",
@@ -59,7 +52,6 @@ MOST_READ = 2_000  # characters of a message: shapes stand near its beginning
 MOST_OF_FRAME = 400  # characters
 _SHAPE = re.compile(r"[\[(]\s*(?P<sizes>(?:\d{1,9}|None|\?)(?:\s*,\s*(?:\d{1,9}|None|\?)){1,5}|\d{1,9},)\s*[\])]")
 _ABOUT_SHAPES = re.compile(r"shape|size|dimension|\bdim\b|broadcast|incompatible|mismatch", re.IGNORECASE)
-Sizes = tuple[int | None, ...]
 
 
 def error_category(crash: CrashFacts) -> str | None:
@@ -177,9 +169,9 @@ def _refusal(crash: CrashFacts) -> str | None:
         own = f"The code refuses it by a check of its own, at {crash.where}"
         return f"{own}: the message says why.{looked_for(crash)}" if crash.message else f"{own}."
     if last is None or last.yours:
-        library = _REFUSALS.get(crash.exception)
+        library = entries("refusing").get(crash.exception)
         return None if library is None else _refused(library, "", crash)
-    if crash.exception not in (*_CHECKS, *_REFUSALS) or not _RAISES.search((last.code or "").strip()):
+    if crash.exception not in (*_CHECKS, *entries("refusing")) or not _RAISES.search((last.code or "").strip()):
         return None
     return _refused(package_of(last), f", in {last.function} ({last.file}:{last.line})", crash)
 
@@ -200,11 +192,11 @@ def differing(message: str) -> str | None:
     text = message[:MOST_READ]
     if not _ABOUT_SHAPES.search(text):
         return None
-    shapes = list(dict.fromkeys(_sizes(found["sizes"]) for found in _SHAPE.finditer(text)))
+    shapes = list(dict.fromkeys(sizes_or_none(found["sizes"]) for found in _SHAPE.finditer(text)))
     if len(shapes) != 2 or not all(shapes):
         return None
     one, other = shapes
-    told = f"The message names the shapes {_written(one)} and {_written(other)}"
+    told = f"The message names the shapes {one} and {other}"
     if len(one) != len(other):
         return f"{told}: they have {len(one)} and {len(other)} axes."
     apart = [
@@ -213,13 +205,3 @@ def differing(message: str) -> str | None:
         if left != right and None not in (left, right)
     ]
     return f"{told}: they differ in {' and '.join(apart)}." if apart else None
-
-
-def _sizes(text: str) -> Sizes:
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    return tuple(int(part) if part.isdigit() else None for part in parts)
-
-
-def _written(sizes: Sizes) -> str:
-    inside = ", ".join("None" if size is None else str(size) for size in sizes)
-    return f"({inside},)" if len(sizes) == 1 else f"({inside})"

@@ -15,7 +15,6 @@ from .known import KnownFailure
 from .loss import (
     LabelsInInputsCrash,
     LossMissing,
-    MetricGotLogits,
     NoPathToParameters,
     NotProbabilities,
     ShapesDiffer,
@@ -23,7 +22,6 @@ from .loss import (
 )
 from .memory import KeptGraphs, KeptModels, OutOfMemoryCrash
 from .processes import ProcessSymptom
-from .setup import SetupSymptom
 from .shapes import ShapeSymptom
 from .usage import UsageSymptom
 
@@ -206,7 +204,6 @@ Symptom = (
     | LossMissing
     | NoPathToParameters
     | DevicesDiffer
-    | MetricGotLogits
     | LabelsInInputsCrash
     | TargetMissing
     | ShapesDiffer
@@ -218,7 +215,6 @@ Symptom = (
     | ShapeSymptom
     | UsageSymptom
     | ProcessSymptom
-    | SetupSymptom
     | KnownFailure
 )
 """What is recognised in a crash."""

@@ -32,17 +32,6 @@ class NoPathToParameters:
 
 
 @frozen
-class MetricGotLogits:
-    """A metric of class labels was given continuous scores.
-
-    Attributes:
-        shape: of the scores, if known.
-    """
-
-    shape: tuple[int, ...] | None = None
-
-
-@frozen
 class LabelsInInputsCrash:
     """A loss was given, and no target apart from the inputs.
 

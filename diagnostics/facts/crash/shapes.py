@@ -132,5 +132,20 @@ class RowsMisfit:
     rows: Mapping[str, int]
 
 
-ShapeSymptom = LayerMisfit | AxesMisfit | OperandsMisfit | ReshapeMisfit | WeightsMisfit | RowsMisfit
+@frozen
+class PositionsDiffer:
+    """A table of positions was added to an input of another length.
+
+    Attributes:
+        length: of the input.
+        rows: of the table.
+    """
+
+    length: int
+    rows: int
+
+
+ShapeSymptom = (
+    LayerMisfit | AxesMisfit | OperandsMisfit | ReshapeMisfit | WeightsMisfit | RowsMisfit | PositionsDiffer
+)
 """What is recognised of shapes that do not fit."""

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
-from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.loss import MetricGotLogits
 from diagnostics.facts.metrics import MetricLedger
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.facts.trials import MetricFacts
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from diagnostics.rules.shared.metric_values import Contradiction
 
 ARGMAX = "predictions = logits.argmax(axis=-1) before the metric is computed"
-SIGN = "predictions = (logits > 0).astype(int) before the metric is computed"
 THRESHOLD = "predictions = logits > 0"
 KERAS = (
     'metrics=["accuracy"]  # Keras chooses the accuracy that matches the outputs and the loss',
@@ -222,22 +219,4 @@ class MetricOnLogits(MessageRule):
             severity=half.severity or "warning",
             evidence={"of": of, "rounded": how == "round"},
             where=half.where,
-        )
-
-    @check
-    def from_crash(self, crash: CrashFacts, symptom: MetricGotLogits) -> Finding | None:
-        """Describe what the metric got, as far as it is known."""
-        shape = symptom.shape
-        one_score = shape is not None and (len(shape) == 1 or shape[-1] == 1)
-        if shape is None:
-            given = "continuous scores"
-        elif one_score:
-            given = f"{shape[0]} scores, one per example"
-        else:
-            given = f"logits of shape {shape} for {shape[-1]} classes"
-        return self.found(
-            f"The metric compares class labels, but got {given}. Convert the model's outputs to classes first.",
-            fix=SIGN if one_score else ARGMAX,
-            evidence={"shape": list(shape) if shape is not None else None},
-            where=crash.where,
         )

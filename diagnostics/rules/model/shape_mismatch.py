@@ -6,13 +6,13 @@ import math
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
-from diagnostics.engine.rule import Fix, check
+from diagnostics.engine.rule import check
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.setup import PositionsDiffer, StateOfOtherBatch
 from diagnostics.facts.crash.shapes import (
     AxesMisfit,
     LayerMisfit,
     OperandsMisfit,
+    PositionsDiffer,
     ReshapeMisfit,
     RowsMisfit,
     Shape,
@@ -228,30 +228,6 @@ class ShapeMismatch(MessageRule):
                 "emptied it",
             ),
             evidence={"rows": dict(symptom.rows)},
-            where=crash.where,
-        )
-
-    @check
-    def from_state(self, crash: CrashFacts, symptom: StateOfOtherBatch) -> Finding | None:
-        """Report along which axis the hidden state does not match the input."""
-        wanted, got = symptom.wanted, symptom.got
-        seen = f"A recurrent layer got a hidden state of shape {got}, but its input requires {wanted}."
-        fix: Fix = "create the state as (layers * directions, batch, units)"
-        if len(wanted) == len(got) == 3 and wanted[1] != got[1] and (wanted[0], wanted[2]) == (got[0], got[2]):
-            seen += (
-                f" The state is for a batch of {got[1]}, but the input is a batch of {wanted[1]}. Either the "
-                "loader's last batch is smaller, or the state was created for a different batch size."
-            )
-            fix = (
-                "create the state from the input: torch.zeros(layers, x.size(0), units)",
-                "pass no state: zeros are the default",
-                "DataLoader(..., drop_last=True), if the state is carried from batch to batch",
-                "nn.LSTM(..., batch_first=True), if the batch is the input's first axis",
-            )
-        return self.found(
-            seen,
-            fix=fix,
-            evidence={"wanted_shape": list(wanted), "state_shape": list(got)},
             where=crash.where,
         )
 

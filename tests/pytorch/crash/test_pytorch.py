@@ -19,7 +19,6 @@ from diagnostics.facts.crash import DevicesDiffer
 from diagnostics.facts.crash.data import LabelBeyondOutputs, TokenBeyondEmbedding
 from diagnostics.facts.crash.loss import (
     LossMissing,
-    MetricGotLogits,
     NoPathToParameters,
     NotProbabilities,
     ShapesDiffer,
@@ -274,30 +273,34 @@ class TestDevicesDiffer:
         assert symptom == DevicesDiffer(devices, odd=odd)
 
 
-class TestMetricGotLogits:
+class TestMetricOnLogits:
     @pytest.mark.parametrize(
-        ("run", "shape"),
-        [
-            (lambda: accuracy_score(np.array([0, 1, 2, 1]), np.random.randn(4, 3)), (4, 3)),
-            (lambda: accuracy_score(np.array([0, 1, 1, 1]), np.random.randn(4)), (4,)),
-            (lambda: f1_score(np.random.randn(4, 3), np.array([0, 1, 2, 1])), (4, 3)),
-            (lambda: accuracy_score(np.zeros((4, 5)), np.random.randn(4, 5, 3)), (4, 5, 3)),
-        ],
-        ids=["classes", "one score", "swapped", "words"],
+        ("scores", "shape"),
+        [(np.random.randn(4, 3), "(4, 3)"), (np.random.randn(4), "(4,)")],
+        ids=["classes", "one"],
     )
-    def test_the_frames_hold_the_shape_of_the_scores(self, run, shape):
-        crash, symptom = live(run)
-        assert symptom == MetricGotLogits(shape)
-        assert crash.where.function == "<lambda>"
-        _, symptom = text(run)
-        assert symptom == MetricGotLogits()
+    def test_the_line_that_failed_holds_the_shape_of_the_scores(self, scores, shape):
+        found, quoted = explained(failure(lambda: accuracy_score(np.array([0, 1, 2, 1]), scores)))
+        assert (found.rule, quoted.rule) == ("metric-on-logits", "metric-on-logits")
+        assert f"scores is a float64 array of shape {shape}" in found.message
+
+    @pytest.mark.parametrize(
+        "run",
+        [
+            lambda: f1_score(np.random.randn(4, 3), np.array([0, 1, 2, 1])),
+            lambda: accuracy_score(np.zeros((4, 5)), np.random.randn(4, 5, 3)),
+        ],
+        ids=["swapped", "words"],
+    )
+    def test_scores_of_any_shape_are_no_classes(self, run):
+        assert [finding.rule for finding in explained(failure(run))] == ["metric-on-logits"] * 2
 
     @pytest.mark.parametrize(
         ("dtype", "predictions", "symptoms"),
         [
-            ("int32", "[[-0.8222086   0.16853483]\n [ 1.0815704  -0.151]]", [MetricGotLogits()]),
-            ("int32", "tensor([[-0.8222,  0.1685]])", [MetricGotLogits()]),
-            ("int32", "[0.1685, 0.25]", [MetricGotLogits()]),
+            ("int32", "[[-0.8222086   0.16853483]\n [ 1.0815704  -0.151]]", ["metric-on-logits"]),
+            ("int32", "tensor([[-0.8222,  0.1685]])", ["metric-on-logits"]),
+            ("int32", "[0.1685, 0.25]", ["metric-on-logits"]),
             ("int32", "[[17 4 9]\n [8 0 0]]", []),
             ("string", "[[-0.8222086   0.16853483]]", []),
         ],
@@ -311,7 +314,7 @@ class TestMetricGotLogits:
             f"Expected format: {{'predictions': Value('{dtype}'), 'references': Value('{dtype}')}},\n"
             f"Input predictions: {predictions},\nInput references: [0 1]"
         )
-        assert [fact for fact in found if isinstance(fact, MetricGotLogits)] == symptoms
+        assert [fact.rule for fact in found if getattr(fact, "rule", "") == "metric-on-logits"] == symptoms
 
 
 class TestUnknownFailures:

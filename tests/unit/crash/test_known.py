@@ -44,33 +44,6 @@ def test_evidence_names_the_kind_and_the_value_of_the_message(text, kind, what):
     assert (finding.evidence["kind"], finding.evidence.get("what")) == (kind, what)
 
 
-@pytest.mark.parametrize(
-    ("message", "rule", "part"),
-    [
-        (
-            "linear(): argument 'input' (position 1) must be Tensor, not tuple",
-            "mismatched-call",
-            "The argument input of linear must be a tensor, but has type tuple.",
-        ),
-        (
-            "NCCL error in: comm.cpp:1275, internal error\n"
-            "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 3000",
-            "unreachable-rank",
-            "Ranks 1 and 0 use the same GPU",
-        ),
-        (
-            "function ClampBackward returned an incorrect number of gradients (expected 3, got 1)",
-            "graph-misuse",
-            "Clamp must return one value per argument of its forward: 3 expected, 1 returned",
-        ),
-    ],
-)
-def test_the_message_s_own_numbers_are_told(message, rule, part):
-    (finding,) = explain(f"RuntimeError: {message}").findings
-    assert finding.rule == rule
-    assert part in finding.message
-
-
 class TestOverriddenMethods:
     MESSAGE = "TypeError: Trainer.training_step() takes 3 positional arguments but 4 were given\n"
     START = 'Traceback (most recent call last):\n  File "train.py", line 8, in main\n    run()\n'

@@ -58,7 +58,7 @@ def test_a_check_in_a_call_is_told_in_its_own_words(case):
     assert finding.rule == "refused-call"
     library = case["file"].split("/")[6]
     assert finding.message.startswith(f"{library} refuses what it is given")
-    assert ", from /home/ada/train.py:8 in main. " in finding.message
+    assert ", at /home/ada/train.py:8 in main. " in finding.message
     assert finding.message.endswith(" says: no teapots")
 
 
@@ -68,9 +68,7 @@ def test_the_function_that_the_users_line_calls_is_named():
         for line, function in ((7, "error_handler"), (8, "brew"))
     )
     (finding,) = explained(f"{through}{PACKAGES}/keras/src/brew.py", "pour")
-    assert (
-        "in the call of brew(), from /home/ada/train.py:8 in main. pour (keras/src/brew.py:90)" in finding.message
-    )
+    assert "in the call of brew(), at /home/ada/train.py:8 in main. pour (keras/src/brew.py:90)" in finding.message
 
 
 def test_advice_in_the_message_comes_first():

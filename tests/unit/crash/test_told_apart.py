@@ -187,3 +187,8 @@ class TestPickled:
         started = ("/usr/lib/python3.10/multiprocessing/popen_spawn_posix.py", "_launch")
         copied = ("/usr/lib/python3.10/copy.py", "deepcopy")
         assert told(self.LOCK, copied, started).rule == "worker-failure"
+
+
+def test_another_argument_of_forward_is_still_a_column():
+    (finding,) = explain("TypeError: GPT2Model.forward() got an unexpected keyword argument 'labels'").findings
+    assert finding.rule == "mismatched-call"

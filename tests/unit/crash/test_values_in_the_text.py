@@ -150,28 +150,6 @@ class TestRefused:
         assert with_argument.fix.startswith("print what the call is given")
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (
-            "ERROR: Could not find a version that satisfies the requirement jax==9 (from versions: 0.4.1, 0.4.2)",
-            "0.4.2",
-        ),
-        ("ERROR: No matching distribution found for tensorflow-gpu==1.15", "tensorflow-gpu==1.15"),
-        ("ERROR: apex-0.1-cp38-cp38-linux_x86_64.whl is not a supported wheel on this platform.", "apex-0.1-cp38"),
-        (
-            "ERROR: Cannot install -r requirements.txt (line 3) and torch==2.1.0 because these package versions "
-            "have conflicting dependencies.",
-            "torch==2.1.0",
-        ),
-    ],
-)
-def test_messages_of_pip_are_read(text, said):
-    finding = only(text)
-    assert finding.rule == "installation-mismatch"
-    assert said in finding.message
-
-
 @pytest.mark.parametrize("name", ["Session", "get_variable", "_api.v2.train.AdamOptimizer", "contrib"])
 def test_names_of_tensorflow_1(name):
     owner, _, last = f"tensorflow.{name}".rpartition(".")

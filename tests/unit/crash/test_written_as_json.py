@@ -51,18 +51,3 @@ def test_a_column_of_trl_is_told_from_a_key_of_ones_own():
     (finding,) = explain(f"{head}{frame}KeyError: 'chosen'").findings
     assert "reads a column named chosen" in finding.message
     assert explain(f"{head}KeyError: 'chosen'").findings == ()
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("ValueError: Input length of input_ids is 0, but `max_length` is set to -20.", "inputs_embeds"),
-        (
-            "ValueError: Input length of input_ids is 40, but `max_length` is set to 20.",
-            "The prompt has 40 tokens",
-        ),
-    ],
-)
-def test_what_a_release_of_the_stack_renamed_is_told(text, told):
-    (finding,) = explain(text).findings
-    assert told in finding.message

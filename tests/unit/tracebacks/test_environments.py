@@ -25,9 +25,13 @@ def told(text):
 
 
 def test_an_old_environment_within_new_wrappers():
-    assert "the environment is older than the call, and returns the observation alone from reset()" in told(RESET)
+    assert "The environment is older than the call (expected 2), and reset() returns the observation" in told(
+        RESET
+    )
     new = STEP.format(names="o, r, end, cut, info", message="not enough values to unpack (expected 5, got 4)")
-    assert "the environment is older than the call, and returns four values from step()" in told(new)
+    assert "The environment is older than the call (expected 5, got 4), and step() returns four values" in told(
+        new
+    )
 
 
 def test_a_new_environment_within_an_old_loop():

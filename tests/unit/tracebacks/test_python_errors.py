@@ -157,22 +157,22 @@ def test_the_line_tells_which_value_it_is(name, message, code, begins):
         (
             "too many values to unpack (expected 4)",
             "b, c, h, w = x.shape",
-            "x has more than 4 axes, and the line takes it apart into 4 (b, c, h, w)",
+            "x has another number of axes than the line has names (expected 4)",
         ),
         (
             "not enough values to unpack (expected 3, got 2)",
             "n, c, t = self.x.size()",
-            "self.x has 2 axes, and the line takes it apart into 3 (n, c, t)",
+            "self.x has another number of axes than the line has names (expected 3, got 2)",
         ),
         (
             "too many values to unpack (expected 4)",
             "state, reward, done, info = env.step(action)",
-            "4 values were expected, and the environment gave more: since Gym 0.26",
+            "The environment gave another number of values than the line has names (expected 4): since Gym 0.26",
         ),
         (
             "not enough values to unpack (expected 3, got 2)",
             "for x, y, z in loader:",
-            "loader yields 2 values at a time, and the loop has 3 names",
+            "loader yields another number of values at a time than the loop has names (expected 3, got 2)",
         ),
         (
             "too many values to unpack (expected 2)",
@@ -184,7 +184,11 @@ def test_the_line_tells_which_value_it_is(name, message, code, begins):
             "_, found, _ = cv2.findContours(mask, 0, 2)",
             "cv2.findContours returns two values in OpenCV 2 and 4",
         ),
-        ("too many values to unpack (expected 2)", "a, b = f(x)", "The right side gives more than 2 values for 2"),
+        (
+            "too many values to unpack (expected 2)",
+            "a, b = f(x)",
+            "The right side gives another number of values than",
+        ),
     ],
 )
 def test_what_was_unpacked_is_told_by_the_line(message, code, begins):
@@ -248,9 +252,9 @@ def test_arguments_that_are_left_out_are_named():
     told = said(
         "TypeError", "train() missing 2 required positional arguments: 'loader' and 'state'", "train(1, 50)"
     )
-    assert told.startswith("train() needs 'loader' and 'state', and the call leaves them out")
+    assert told.startswith("train() needs 'loader' and 'state', which the call leaves out")
     one = said("TypeError", "__init__() missing 1 required positional argument: 'size'")
-    assert one.startswith("The class that is made there needs 'size', and the call leaves it out")
+    assert one.startswith("The class that is made there needs 'size', which the call leaves out")
 
 
 @pytest.mark.parametrize("owner", ["tuple", "list"])

@@ -77,7 +77,8 @@ def _is_within(message: Message, crash: Crash) -> bool:
     files = [frame.file.replace("\\", "/") for frame in crash.facts.frames]
     if message.at and not (files and re.search(message.at, files[-1])):
         return False
-    frames_tell = crash.facts.frames or message.priority == FIRST or message.is_told_by_frames
+    alone = message.priority == FIRST and not message.needs
+    frames_tell = crash.facts.frames or alone or message.is_told_by_frames
     return not message.within or not frames_tell or any(re.search(message.within, file) for file in files)
 
 

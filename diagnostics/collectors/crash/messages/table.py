@@ -185,6 +185,12 @@ def sizes(written: str) -> tuple[int, ...]:
     return tuple(int(size) for size in re.findall(r"-?\d+", written))
 
 
+def sizes_or_none(written: str) -> tuple[int | None, ...]:
+    """Read the sizes of a shape, ``None, 32`` or Python 2's ``32L``; None for what is not a number."""
+    parts = (part.strip().rstrip("L") for part in written.split(","))
+    return tuple(int(part) if part.isdigit() else None for part in parts if part)
+
+
 def python_pattern(pattern: str) -> str:
     """Write a pattern as Python does: ``(?P<name>`` in place of ``(?<name>``."""
     return re.sub(r"\(\?<(?=\w)", "(?P<", pattern)

@@ -21,7 +21,7 @@ class TestFromMessage:
 
     def test_sends_the_reader_from_the_child_to_the_parent(self):
         child = recognised("EOFError", "Ran out of input", "/usr/lib/python3.10/multiprocessing/spawn.py")
-        assert WorkerFailure().from_message(*child).evidence["kind"] == "pickle"
+        assert WorkerFailure().from_message(*child).evidence["kind"] == "child"
 
     def test_a_child_that_ended_while_it_was_started(self):
         parent = recognised("BrokenPipeError", "[Errno 32] Broken pipe", SENDS)

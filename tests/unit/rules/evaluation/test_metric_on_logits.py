@@ -2,7 +2,6 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts
-from diagnostics.facts.crash.loss import MetricGotLogits
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.facts.trials import MetricFacts
 from diagnostics.facts.written import WrittenPatterns
@@ -42,21 +41,6 @@ class TestFromMetric:
     def test_needs_an_answer_to_one_of_the_questions(self):
         with pytest.raises(NotApplicable):
             RULE.from_metric(MetricFacts(None, None, "KeyError: 'labels'"))
-
-
-class TestFromCrash:
-    def test_counts_the_classes_of_the_scores(self):
-        finding = RULE.from_crash(CRASH, MetricGotLogits((32, 3)))
-        assert finding.evidence == {"shape": [32, 3]}
-        assert str(finding.where) == "train.py:12 in compute_metrics"
-
-    @pytest.mark.parametrize("shape", [(32,), (32, 1)])
-    def test_splits_single_scores_by_their_sign(self, shape):
-        assert RULE.from_crash(CRASH, MetricGotLogits(shape)).severity == "error"
-
-    def test_says_no_more_than_is_known(self):
-        finding = RULE.from_crash(CRASH, MetricGotLogits())
-        assert finding.evidence == {"shape": None}
 
 
 def test_tells_of_an_argmax_over_the_only_score():
