@@ -104,7 +104,7 @@ def show_crash(crash: Exception) -> None:
     """Show an exception's traceback as the output of a cell, as if the cell had raised it."""
     from IPython import get_ipython
 
-    get_ipython().showtraceback((type(crash), crash, crash.__traceback__))
+    get_ipython().showtraceback((type(crash), crash, crash.__traceback__), tb_offset=0)
 
 
 def _run_here(script: Path) -> None:
