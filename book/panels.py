@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import difflib
+import functools
 import html
 import math
 import os
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,6 +54,66 @@ def last_words(exhibit: Exhibit, lines: int = 1, ended: Said | None = None, *, s
     script = exhibit.solution if solution else exhibit.script
     ended = ended or said(exhibit, script)
     _print_end(script, ended.stdout + ended.stderr * (ended.returncode != 0), lines)
+
+
+def run_here(exhibit: Exhibit, lines: int = 1) -> str:
+    """Run the broken script in this notebook, which keeps its variables; print its command and its last lines.
+
+    A page whose script comes to its end needs no second run of it, in a process of its own.
+
+    Args:
+        exhibit: whose script it is.
+        lines: how many.
+
+    Returns:
+        All that the script printed.
+    """
+    from IPython.utils.capture import capture_output
+
+    with capture_output() as captured:  # what libraries say and show on the way is left out
+        _run_here(exhibit.script)
+    printed: str = captured.stdout.rstrip()
+    _print_end(exhibit.script, printed, lines)
+    return printed
+
+
+def crash_here(exhibit: Exhibit, lines: int = 1) -> Exception:
+    """Run the broken script in this notebook, as `run_here` does, until it fails; print the end of its message.
+
+    Returns:
+        The exception, for `show_crash`; its traceback begins in the script.
+
+    Raises:
+        RuntimeError: the script came to its end.
+    """
+    from IPython.utils.capture import capture_output
+
+    try:
+        with capture_output():
+            _run_here(exhibit.script)
+    except Exception as error:
+        trace = error.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename != str(exhibit.script.resolve()):
+            trace = trace.tb_next
+        _print_end(exhibit.script, "".join(traceback.format_exception_only(error)), lines)
+        return error.with_traceback(trace)
+    raise RuntimeError(f"{exhibit.script} came to its end")
+
+
+def show_crash(crash: Exception) -> None:
+    """Show an exception's traceback as the output of a cell, as if the cell had raised it."""
+    from IPython import get_ipython
+
+    get_ipython().showtraceback((type(crash), crash, crash.__traceback__), tb_offset=0)
+
+
+def _run_here(script: Path) -> None:
+    """Do what `%run -i` does, but raise what the script raises."""
+    from IPython import get_ipython
+
+    shell = get_ipython()
+    runner = functools.partial(shell.safe_execfile, raise_exceptions=True)
+    shell.magics_manager.registry["ExecutionMagics"].run(f'-i "{script}"', runner=runner)
 
 
 def said(exhibit: Exhibit, script: Path) -> Said:

@@ -7,7 +7,10 @@ from tests.recall.programs import programs
 from tests.recall.warm import kind_of
 
 
-@pytest.mark.parametrize("name", ["blocks_in_a_plain_list", "keras_softmax_over_axis_zero"])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param("blocks_in_a_plain_list", marks=pytest.mark.exhaustive), "keras_softmax_over_axis_zero"],
+)
 def test_reports_the_same_from_a_fork_as_from_a_new_process(name):
     program = next(program for program in programs() if program.name == name)
     (forked,), alone = run_all([program], jobs=1), run(program)

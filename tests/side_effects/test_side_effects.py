@@ -57,7 +57,7 @@ def test_solution_is_left_alone(id: str) -> None:
     assert comparison.alarms == []
 
 
-@pytest.mark.parametrize("ranks", [2, 1])
+@pytest.mark.parametrize("ranks", [2, pytest.param(1, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("path", RANKS)
 def test_program_of_several_ranks_is_left_alone(path: Path, ranks: int) -> None:
     comparison = compare(path, ranks=ranks)

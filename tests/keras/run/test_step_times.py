@@ -66,7 +66,7 @@ def test_a_slow_callback_is_the_rest_and_an_evaluation_none():
         on_test_batch_end=lambda batch, logs: time.sleep(4 * BATCH_S),
     )
     rows = np.zeros((64, 6), "float32"), np.zeros(64)
-    times = times_of(rows[0], y=rows[1], batch_size=8, epochs=5, callbacks=[rest], validation_data=rows)
+    times = times_of(rows[0], y=rows[1], batch_size=8, epochs=4, callbacks=[rest], validation_data=rows)
     assert times.source is None
     assert times.share("rest") > 0.5
     assert times.seconds["rest"] / times.steps < 4 * BATCH_S

@@ -32,6 +32,12 @@ def started(folder, *words):
     return subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
 
 
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """Return how the script ends by itself."""
+    return started(tmp_path_factory.mktemp("plain"), sys.executable, "train.py")
+
+
 @functools.cache
 def mounting():
     """Return what starts a shell that may mount, in a mount namespace of its own, and why there is none."""
@@ -44,7 +50,7 @@ def mounting():
 
 
 @pytest.mark.parametrize("name", ["report.html", "report.json"])
-def test_a_report_that_does_not_fit_on_the_disk(tmp_path, name):
+def test_a_report_that_does_not_fit_on_the_disk(tmp_path, plain, name):
     ways, why_not = mounting()
     if why_not:
         pytest.skip(f"cannot mount a small disk: {why_not}")
@@ -55,7 +61,6 @@ def test_a_report_that_does_not_fit_on_the_disk(tmp_path, name):
         "mount -t tmpfs -o size=64k tmpfs disk && head -c 65536 /dev/zero > disk/full && "
         f"{{ {run}; code=$?; ls -A disk; exit $code; }}"
     )
-    plain = started(tmp_path, sys.executable, "train.py")
     done = started(tmp_path, *ways, "sh", "-c", shell)
     assert (done.returncode, done.stdout) == (plain.returncode, f"{plain.stdout}full\n") == (3, done.stdout)
     path = tmp_path / "disk" / name
@@ -64,8 +69,7 @@ def test_a_report_that_does_not_fit_on_the_disk(tmp_path, name):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs the device /dev/full")
-def test_a_device_that_is_full(tmp_path):
-    plain = started(tmp_path, sys.executable, "train.py")
+def test_a_device_that_is_full(tmp_path, plain):
     done = started(tmp_path, sys.executable, *DIAGNOSE, "--output", "/dev/full", "train.py")
     assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
     assert "diagnose: /dev/full cannot be written: No space left on device.\n" in done.stderr

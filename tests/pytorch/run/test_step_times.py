@@ -86,7 +86,7 @@ def test_an_evaluation_does_not_count():
     def script():
         model, rows = Asleep(64, 3), [(torch.randn(64), i % 3) for i in range(24)]
         for _ in range(12):
-            train(DataLoader(Slow(0.002), 80), model)
+            train(DataLoader(Slow(0.0007), 80), model)
             model.eval()
             for inputs, _ in DataLoader(rows, 8):
                 with torch.no_grad():

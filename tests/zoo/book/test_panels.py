@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from book import panels
 from bugs.zoo.keeper.catalogue import Exhibit, load_catalogue
 from bugs.zoo.keeper.manifest import Guess
+from tests.support.ipython import Notebook, notebook
 
 CATALOGUE = load_catalogue(Path(__file__).parents[3])
 
@@ -110,6 +112,60 @@ class TestLastWords:
             "Invalid input shape input shape input shape input shape input shape input shape input shape input\n"
             "shape input shape input shape\n"
         )
+
+
+class TestRunHere:
+    @pytest.fixture
+    def page(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]:
+        with notebook(tmp_path) as page:
+            monkeypatch.setattr("IPython.get_ipython", lambda: page.shell)
+            yield page
+
+    @pytest.fixture
+    def exhibit(self, tmp_path: Path) -> Exhibit:
+        exhibit = dataclasses.replace(CATALOGUE["13"], root=tmp_path)
+        exhibit.script.parent.mkdir(parents=True)
+        return exhibit
+
+    def test_keeps_the_variables_and_shows_the_end_of_what_was_printed(
+        self, page: Notebook, exhibit: Exhibit, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        exhibit.script.write_text(
+            "import sys\n"
+            "if __name__ == '__main__': loss = 0.5\n"
+            "print('epoch 1')\n"
+            "print('a remark', file=sys.stderr)\n"
+            "print(f'{loss=}')\n"
+        )
+        assert panels.run_here(exhibit) == "epoch 1\nloss=0.5"
+        assert page["loss"] == 0.5
+        assert capsys.readouterr() == ("$ python bugs/13_detached_encoder/train.py\n…\nloss=0.5\n", "")
+
+    def test_raises_what_the_script_raises(self, page: Notebook, exhibit: Exhibit) -> None:
+        exhibit.script.write_text("raise IndexError('Target 2 is out of bounds.')\n")
+        with pytest.raises(IndexError):
+            panels.run_here(exhibit)
+
+    def test_a_crash_keeps_the_variables_and_its_traceback_begins_in_the_script(
+        self, page: Notebook, exhibit: Exhibit, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        exhibit.script.write_text("def step():\n    raise IndexError('out of bounds')\n\nsize = 3\nstep()\n")
+        crash = panels.crash_here(exhibit)
+        assert page["size"] == 3
+        assert capsys.readouterr().out == (
+            "$ python bugs/13_detached_encoder/train.py\n…\nIndexError: out of bounds\n"
+        )
+        assert [frame.name for frame in traceback.extract_tb(crash.__traceback__)] == ["<module>", "step"]
+        panels.show_crash(crash)
+        shown = capsys.readouterr().out
+        assert "train.py:5" in shown
+        assert "train.py:2, in step()" in shown
+        assert "panels.py" not in shown
+
+    def test_a_script_without_a_crash_is_not_taken_for_one(self, page: Notebook, exhibit: Exhibit) -> None:
+        exhibit.script.write_text("print('eval_accuracy=0.935')\n")
+        with pytest.raises(RuntimeError, match="came to its end"):
+            panels.crash_here(exhibit)
 
 
 @pytest.fixture
