@@ -12,7 +12,7 @@ from diagnostics.collectors.pytorch import loss_graph as collector
 from diagnostics.collectors.pytorch.loss_graph import graph_nodes, loss_graph
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.loss_graph import LEAF, Operand
-from diagnostics.facts.pipeline import LossFacts
+from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.rules.gradient.ignored_output_gradient import IgnoredOutputGradient
 from diagnostics.rules.gradient.undetached_target import UndetachedTarget
 from diagnostics.rules.model.loss.broadcast_loss import BroadcastLoss
@@ -323,16 +323,16 @@ def pixel_network(*, norm=True, around=False, convolution_bias=True):
     head = nn.Linear(144, 2)
     hidden = middle(stem(images)).relu()
     answers = head((hidden + images[:, :1] if around else hidden).flatten(1))
-    return graph_of(F.cross_entropy(answers, labels), prediction=(8, 2), target=(8,))
+    return graph_of(F.cross_entropy(answers, labels))
 
 
 class TestScaleOfInputs:
-    FAR = LossFacts(9.0, "cross_entropy", 0.69)
+    FAR, TWO = LossFacts(9.0, "cross_entropy", 0.69), OutputFacts((8, 2), 2)
 
     @pytest.mark.parametrize("convolution_bias", [True, False])
     def test_a_normalisation_on_each_path_ends_it(self, convolution_bias):
-        assert not may_be_the_cause(self.FAR, 0.69, pixel_network(convolution_bias=convolution_bias))
+        assert not may_be_the_cause(self.FAR, 0.69, self.TWO, pixel_network(convolution_bias=convolution_bias))
 
     @pytest.mark.parametrize("options", [{"norm": False}, {"around": True}])
     def test_it_reaches_the_predictions_past_none(self, options):
-        assert may_be_the_cause(self.FAR, 0.69, pixel_network(**options))
+        assert may_be_the_cause(self.FAR, 0.69, self.TWO, pixel_network(**options))

@@ -130,7 +130,7 @@ class UnscaledInputs(Rule):
         if scale is None or start is None:
             return None
         first, chance = float(start.evidence["loss"]), float(start.evidence["chance"])
-        if not may_be_the_cause(loss, chance, graph):
+        if not may_be_the_cause(loss, chance, outputs, graph):
             return None
         return self.found(
             f"{scale.message()}, and the initial loss is {first:.4g}, while the chance level for "

@@ -9,7 +9,7 @@ import numpy as np
 
 from diagnostics.engine.rule import Fix, NotApplicable
 from diagnostics.facts.array import Array
-from diagnostics.facts.loss_graph import LEAF, LossGraph
+from diagnostics.facts.loss_graph import LEAF, LossGraph, Shape
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
 from diagnostics.text.join import capitalized
 
@@ -108,17 +108,16 @@ def largest_input(batch: BatchFacts, outputs: OutputFacts, model: ModelFacts | N
     return max(found, key=lambda scale: scale.size, default=None)
 
 
-def may_be_the_cause(loss: LossFacts, chance: float, graph: LossGraph | None) -> bool:
+def may_be_the_cause(loss: LossFacts, chance: float, outputs: OutputFacts, graph: LossGraph | None) -> bool:
     """Return whether the scale of the inputs may be what puts the loss so far above chance."""
     if loss.scaled is not None:
         return not loss.scaled - chance > SHARE_LEFT * (loss.value - chance)
-    return graph is None or graph.traced or not _is_normalised(graph)
+    return graph is None or graph.traced or not _is_normalised(graph, outputs.shape)
 
 
-def _is_normalised(graph: LossGraph) -> bool:
-    """Return whether each path from the inputs to the prediction passes a normalisation."""
-    shaped = (index for index, node in enumerate(graph.nodes) if node.shape == graph.prediction)
-    first = next(shaped, None)
+def _is_normalised(graph: LossGraph, prediction: Shape) -> bool:
+    """Return whether each path from the inputs to a prediction of this shape passes a normalisation."""
+    first = next((index for index, node in enumerate(graph.nodes) if node.shape == prediction), None)
     if first is None:
         return False
     before = graph.below(first, through={node.operation for node in graph.nodes} - NORMALISATIONS)

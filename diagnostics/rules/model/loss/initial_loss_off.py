@@ -110,7 +110,7 @@ class InitialLossOff(Rule):
         excess = loss.value - chance
         if excess <= max(MARGIN, SHARE_OF_CHANCE * chance):
             return None
-        causes = _causes(model, batch, may_be_the_cause(loss, chance, graph))
+        causes = _causes(model, batch, may_be_the_cause(loss, chance, outputs, graph))
         return self.found(
             f"The initial loss is {loss.value:.2f}. The chance level, with equal probabilities for all "
             f"{classes} classes, is ln {classes} = {chance:.2f}. So the initial predictions are "
