@@ -200,6 +200,7 @@ class LossFacts:
         accuracy: whether a metric counts the examples whose class is right; None if not known.
         masked: whether the loss leaves out or weighs positions by a mask or by sample weights, beside the batch's
             ignore index; None if not known.
+        scaled: the loss of the same batch with its inputs at unit scale; None if it was not computed.
     """
 
     described: ClassVar[str] = "the loss of a batch"
@@ -215,6 +216,7 @@ class LossFacts:
     masked: bool | None = None
     accuracy: bool | None = None
     weights: tuple[float, ...] | None = None
+    scaled: float | None = None
 
 
 @frozen

@@ -12,12 +12,14 @@ from diagnostics.collectors.pytorch import loss_graph as collector
 from diagnostics.collectors.pytorch.loss_graph import graph_nodes, loss_graph
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.loss_graph import LEAF, Operand
+from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.rules.gradient.ignored_output_gradient import IgnoredOutputGradient
 from diagnostics.rules.gradient.undetached_target import UndetachedTarget
 from diagnostics.rules.model.loss.broadcast_loss import BroadcastLoss
 from diagnostics.rules.model.loss.logits_as_probabilities import LogitsAsProbabilities
 from diagnostics.rules.model.scrambled_axes import ScrambledAxes
 from diagnostics.rules.optimizer.loss_plateau import LossPlateau
+from diagnostics.rules.shared.input_scale import may_be_the_cause
 from diagnostics.run.observer import ScriptObserver
 
 COLUMN, ROW = torch.randn(8, 1), torch.tensor([1.0, 3, 2, 5, 4, 0, 7, 6])
@@ -311,3 +313,26 @@ def test_the_graph_of_the_first_step_of_a_script_is_judged():
     assert "ignored-output-gradient" in {finding.rule for finding in report.findings}
     assert report.not_applicable["undetached-target"] == "needs a target computed by the model"
     assert report.not_applicable["loss-plateau"] == "needs a trial of the learning rate"
+
+
+def pixel_network(*, norm=True, around=False, convolution_bias=True):
+    """Return the loss graph of raw pixels before a network, in which they may pass around its normalisation."""
+    images, labels = torch.rand(8, 3, 6, 6) * 255, torch.arange(8) % 2
+    stem = nn.Conv2d(3, 4, 3, padding=1, bias=convolution_bias)
+    middle = nn.BatchNorm2d(4) if norm else nn.Identity()
+    head = nn.Linear(144, 2)
+    hidden = middle(stem(images)).relu()
+    answers = head((hidden + images[:, :1] if around else hidden).flatten(1))
+    return graph_of(F.cross_entropy(answers, labels))
+
+
+class TestScaleOfInputs:
+    FAR, TWO = LossFacts(9.0, "cross_entropy", 0.69), OutputFacts((8, 2), 2)
+
+    @pytest.mark.parametrize("convolution_bias", [True, False])
+    def test_a_normalisation_on_each_path_ends_it(self, convolution_bias):
+        assert not may_be_the_cause(self.FAR, 0.69, self.TWO, pixel_network(convolution_bias=convolution_bias))
+
+    @pytest.mark.parametrize("options", [{"norm": False}, {"around": True}])
+    def test_it_reaches_the_predictions_past_none(self, options):
+        assert may_be_the_cause(self.FAR, 0.69, self.TWO, pixel_network(**options))

@@ -80,6 +80,18 @@ def prediction_in(outputs: Any) -> Tensor | None:
     return floats[0] if floats else None
 
 
+def certain_prediction(outputs: Any) -> Any:
+    """Return a model's only output, its logits by name, or the only numbers of a tuple, as in (logits, loss)."""
+    if isinstance(outputs, Tensor):
+        return outputs
+    if isinstance(outputs, Mapping):
+        return outputs.get("logits")
+    if type(outputs) in (tuple, list):
+        several = [one for one in outputs if isinstance(one, Tensor) and one.ndim and one.is_floating_point()]
+        return several[0] if len(several) == 1 else None
+    return getattr(outputs, "logits", None)
+
+
 def prediction_if_any(predict: Callable[[nn.Module, Any], Any], model: nn.Module, batch: Any) -> Tensor | None:
     """Return the prediction, or None for a model that cannot run without its labels."""
     try:

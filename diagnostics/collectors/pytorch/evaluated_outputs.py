@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -11,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.pytorch.batch import certain_prediction
 from diagnostics.collectors.shared.arrays import to_array
 from diagnostics.facts.array import Array
 from diagnostics.taps import torch as taps
@@ -59,8 +59,7 @@ class EvaluatedOutputs:
                 call.on_return.append(partial(self._attempt, self._returned, id(call.module)))
 
     def _returned(self, module: int, output: Any) -> None:
-        if not isinstance(output, Tensor):
-            output = output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", None)
+        output = certain_prediction(output)
         if type(output) is not Tensor or output.layout is not torch.strided or output.is_nested or output.is_meta:
             return
         if output.ndim and output.is_floating_point() and 0 < output.numel() <= LARGEST:

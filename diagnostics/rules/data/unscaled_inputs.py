@@ -12,12 +12,19 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import TargetHistory, Verdicts
 from diagnostics.facts.experiments import Experiments
 from diagnostics.facts.inputs import AdaptedElsewhere, DrawnInputs, ScaledTwice
+from diagnostics.facts.loss_graph import LossGraph
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
 from diagnostics.facts.training import LossHistory, StepHistory
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.model.loss.initial_loss_off import InitialLossOff
 from diagnostics.rules.shared.experiments import cure_named, evidence, fixes, outcome
-from diagnostics.rules.shared.input_scale import LARGE, called, largest_input, root_mean_square
+from diagnostics.rules.shared.input_scale import (
+    LARGE,
+    called,
+    largest_input,
+    may_be_the_cause,
+    root_mean_square,
+)
 from diagnostics.rules.shared.learnable import is_learnable
 from diagnostics.text.join import capitalized
 
@@ -76,8 +83,8 @@ class UnscaledInputs(Rule):
     predicts other rows. For large inputs, the loss must end at least twice as high as that of the constant
     prediction.
 
-    Large inputs do harm if the initial loss exceeds the threshold of `initial-loss-off`. They also do harm if
-    three conditions hold in the trial run:
+    Large inputs do harm if the initial loss exceeds the threshold of `initial-loss-off`, unless that rule finds
+    that their scale is not the cause. They also do harm if three conditions hold in the trial run:
 
     - The median loss in the second half is more than 10% above that of the best constant prediction.
     - Another decrease like the one from the first half to the second would not be enough to reach the constant
@@ -110,7 +117,12 @@ class UnscaledInputs(Rule):
 
     @check
     def from_loss(
-        self, batch: BatchFacts, loss: LossFacts, outputs: OutputFacts, model: ModelFacts | None = None
+        self,
+        batch: BatchFacts,
+        loss: LossFacts,
+        outputs: OutputFacts,
+        model: ModelFacts | None = None,
+        graph: LossGraph | None = None,
     ) -> Finding | None:
         """Check large inputs against the first loss."""
         scale = largest_input(batch, outputs, model)
@@ -118,6 +130,8 @@ class UnscaledInputs(Rule):
         if scale is None or start is None:
             return None
         first, chance = float(start.evidence["loss"]), float(start.evidence["chance"])
+        if not may_be_the_cause(loss, chance, outputs, graph):
+            return None
         return self.found(
             f"{scale.message()}, and the initial loss is {first:.4g}, while the chance level for "
             f"{outputs.num_classes} classes is {chance:.2f}. Default initial weights and learning rates assume "

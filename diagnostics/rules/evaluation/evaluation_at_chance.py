@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -37,6 +38,8 @@ UNSEEN = 0.5  # of an evaluation's labels, from classes that no training example
 BY_CHANCE = 0.1  # of its labels, from classes that so many training examples may miss by chance
 SHOWN = 6  # of these classes are named
 LEARNABLE = 0.7  # of the constant prediction's error, left by a fit on held-out rows
+
+BATCH_NORM: Final = re.compile(r"(?:^|_|/)(?:batch_?norm|bn)", re.IGNORECASE)  # in the name of a layer of Keras
 
 CAUSES: Final = (
     "evaluation-mismatch",
@@ -190,7 +193,7 @@ class EvaluationAtChance(Rule):
         fit = None if targets is None else targets.fit
         alike = _alike(inputs)
         unseen = _unseen(answers)
-        lags = lag(norms, dependence, steps.total_steps)
+        lags = lag(norms is not None, dependence, steps.total_steps)
         shown = renumbered is not None or (_is_learnable(fit) and alike is True and not last.is_below)
         reason = _told(unseen, answers) or lags or _reason(renumbered, fit, alike, last)
         return self.found(
@@ -244,7 +247,8 @@ class EvaluationAtChance(Rule):
         fit, alike = None if targets is None else targets.fit, _alike(inputs)
         proved = _is_learnable(fit) and alike is True and not last.is_below and not model.mode_dependent_layers
         contrary = classes >= CLASSES and last.kappa < -BELOW * last.error
-        lags = None if contrary else lag(None, dependence, step)
+        batch_norm = any(BATCH_NORM.search(name) for name in model.mode_dependent_layers)
+        lags = None if contrary else lag(batch_norm, dependence, step)
         reason = CONTRARY if contrary else lags or _reason(None, fit, alike, last)
         return self.found(
             f"Training {accuracy.name} is {late.mean():.0%}, but evaluation {accuracy.name} after {step:,} steps "

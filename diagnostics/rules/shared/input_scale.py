@@ -9,11 +9,20 @@ import numpy as np
 
 from diagnostics.engine.rule import Fix, NotApplicable
 from diagnostics.facts.array import Array
-from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
+from diagnostics.facts.loss_graph import LEAF, LossGraph, Shape
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
 from diagnostics.text.join import capitalized
 
 LARGE = 30.0  # root mean square; 1 after standardisation, 78 for the pixels of MNIST
 MAX_FEATURES = 1000  # of a table, whose columns each have their own scale
+SHARE_LEFT = 0.5  # of the excess over chance; with inputs at unit scale, less must be left if scale is the cause
+NORMALISATIONS = {  # operations after which the scale of the inputs no longer matters
+    "NativeBatchNorm",
+    "CudnnBatchNorm",
+    "MiopenBatchNorm",
+    "NativeLayerNorm",
+    "NativeGroupNorm",
+}
 
 
 @dataclass(frozen=True)
@@ -97,6 +106,27 @@ def largest_input(batch: BatchFacts, outputs: OutputFacts, model: ModelFacts | N
     if not some:
         raise NotApplicable("needs floating-point inputs or images")
     return max(found, key=lambda scale: scale.size, default=None)
+
+
+def may_be_the_cause(loss: LossFacts, chance: float, outputs: OutputFacts, graph: LossGraph | None) -> bool:
+    """Return whether the scale of the inputs may be what puts the loss so far above chance."""
+    if loss.scaled is not None:
+        return not loss.scaled - chance > SHARE_LEFT * (loss.value - chance)
+    return graph is None or graph.traced or not _is_normalised(graph, outputs.shape)
+
+
+def _is_normalised(graph: LossGraph, prediction: Shape) -> bool:
+    """Return whether each path from the inputs to a prediction of this shape passes a normalisation."""
+    first = next((index for index, node in enumerate(graph.nodes) if node.shape == prediction), None)
+    if first is None:
+        return False
+    before = graph.below(first, through={node.operation for node in graph.nodes} - NORMALISATIONS)
+    # What an operation reads may be an input unless it is a single number, or depends on a parameter.
+    return not any(
+        node.operation in ("Custom", "Unread") or any(one.value is None for one in node.constants)
+        for node in (graph.nodes[index] for index in before)
+        if node.operation not in NORMALISATIONS and node.operation != LEAF
+    )
 
 
 def _like_pixels(values: Array) -> bool:

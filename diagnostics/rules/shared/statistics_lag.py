@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from diagnostics.facts.dependence import DependenceFacts, StatisticsFacts
-from diagnostics.facts.layers import BatchNormFacts
 from diagnostics.rules.shared.whole_run import STEPS
 
 ERRORS = 2.0  # standard errors above the share of the most frequent class: the model has learned its rows
@@ -30,10 +29,10 @@ def is_lagging(seen: StatisticsFacts) -> bool:
     return own > ERRORS * math.sqrt(chance * (1 - chance) / seen.rows) and running <= HALF * own
 
 
-def lag(norms: BatchNormFacts | None, dependence: DependenceFacts | None, steps: int) -> str | None:
+def lag(has_batch_norm: bool, dependence: DependenceFacts | None, steps: int) -> str | None:
     """Describe running statistics that lag after so many steps; None if they do not, or the run was long."""
     seen = None if dependence is None or not dependence.trained else dependence.statistics
-    if steps >= STEPS or (seen is None and norms is None):
+    if steps >= STEPS or (seen is None and not has_batch_norm):
         return None
     if seen is None:
         return (

@@ -80,6 +80,17 @@ def test_unscaled_pixels_are_found_for_one_hot_and_binary_targets(units, activat
     assert found.keys() >= {"unscaled-inputs", "initial-loss-off"}
 
 
+def test_scale_is_not_blamed_where_batch_norm_removes_it():
+    keras.utils.set_random_seed(0)
+    wide = keras.initializers.RandomNormal(stddev=1.0)
+    hidden = [layers.Dense(32), layers.BatchNormalization(), layers.ReLU()]
+    model = keras.Sequential([keras.Input((80,)), *hidden, layers.Dense(4, kernel_initializer=wide)])
+    model.compile("adam", keras.losses.CategoricalCrossentropy(from_logits=True))
+    found = {f.rule: f for f in all_findings(diagnostics.examine(model, (PIXELS, ONE_HOT)))}
+    assert "unscaled-inputs" not in found
+    assert "scale" not in str(found["initial-loss-off"].fix)
+
+
 def test_rare_class_of_one_hot_targets_is_counted():
     rare = keras.utils.to_categorical(X[:, 0] > 1.8, 2)
     assert findings(2, "softmax", "categorical_crossentropy", rare)["class-imbalance"] == "note"

@@ -122,3 +122,20 @@ def test_patches_nothing_after_the_first_tape():
             assert (keras.layers.Layer.__call__, keras.losses.Loss.__call__) == before
     finally:
         looking.close()
+
+
+def test_a_loop_over_plain_variables_after_a_fit_is_watched_as_well():
+    looking, model = ScriptObserver(), dense(3)
+    weights, optimizer = tf.Variable(np.ones((6, 3), np.float32) / 6), keras.optimizers.SGD(0.1)
+    try:
+        model.compile("adam", LOGITS)
+        model.fit(INPUTS, LABELS, epochs=1, verbose=0)
+        for _ in range(12):
+            with tf.GradientTape() as tape:
+                loss = LOGITS(LABELS, INPUTS @ weights)
+            optimizer.apply_gradients(zip(tape.gradient(loss, [weights]), [weights], strict=True))
+    finally:
+        looking.close()
+    assert looking.faults == []
+    steps = [looking.course(training).history.steps.total_steps for training in looking.trainings]
+    assert steps == [2, 12]

@@ -19,6 +19,7 @@ from transformers import (
 )
 
 import diagnostics
+from tests.support.findings import all_findings
 from tests.support.marks import quick
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -173,6 +174,16 @@ def test_in_plain_pytorch(build):
     assert report.faults == ()
     rule, severity = PLAIN[build]
     assert (report.findings[0].rule, report.findings[0].severity) == (rule, severity), str(report)
+
+
+def test_scale_is_not_blamed_where_batch_norm_removes_it():
+    inputs, labels = points()
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(16, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(32, 4))
+    nn.init.normal_(model[3].weight, std=1.5)
+    found = {f.rule: f for f in all_findings(diagnostics.examine(model, loader(100 * inputs, labels), LOSS))}
+    assert "unscaled-inputs" not in found
+    assert "scale" not in str(found["initial-loss-off"].fix)
 
 
 # --- the Trainer -------------------------------------------------------------------------------------------

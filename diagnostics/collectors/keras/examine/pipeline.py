@@ -70,6 +70,7 @@ from diagnostics.collectors.shared.overfit_run import Plan, Run
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, UsersCodeRaised, users_code
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import SECONDS, compared_rows, input_columns, row_digest
+from diagnostics.collectors.shared.unit_scale import at_unit_scale, is_far_above_chance
 from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import InputFacts, InputSample, TargetSides
 from diagnostics.facts.layers import LayerFacts
@@ -246,6 +247,7 @@ class KerasPipeline(Pipeline):
             non_finite_rows=None if math.isfinite(value) else copy.non_finite_rows(),
             masked=self._masked(prediction),
             accuracy=counts_right_classes(self.model),
+            scaled=self._scaled_loss(value),
         )
         if (call := self._loss_call(value - penalty, prediction)) is not None:
             yield LossCalls((call,))
@@ -397,6 +399,25 @@ class KerasPipeline(Pipeline):
             return None
         weighted = self._weights is not None or self._class_weights is True
         return loss_call(value, single, np.asarray(target), self.model.loss, weighted)
+
+    def _scaled_loss(self, value: float) -> float | None:
+        """Compute the loss again with numbers and pixels at unit scale; None where the loss is near chance."""
+        assert self._copy is not None
+        if not is_far_above_chance(value - self._penalty, self._recognised.num_classes):
+            return None
+        parts = keras.tree.flatten(self._x)
+        changed = [one.dtype.is_floating or one.dtype == tf.uint8 for one in parts]
+        if not any(changed):
+            return None
+        scaled = [
+            tf.convert_to_tensor(at_unit_scale(one.numpy())) if changes else one
+            for one, changes in zip(parts, changed, strict=True)
+        ]
+        try:
+            x = keras.tree.pack_sequence_as(self._x, scaled)
+            return float(self._copy.loss(*self._copy.start(), training=True, x=x)[0])
+        except Exception:  # whatever the user's code raises at values that it was never given
+            return None
 
     def _masked(self, prediction: Any) -> bool | None:
         """Say whether a mask or sample weights leave something out of the loss."""

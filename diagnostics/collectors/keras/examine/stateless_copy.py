@@ -83,12 +83,13 @@ class KerasCopy:
         with self._scope(*self.start()):
             return layer_activations(self._model, self._batch[0])
 
-    def loss(self, trainable: Weights, other: Weights, training: bool) -> tuple[Any, Any]:
-        """Return loss and prediction, compiled as the user compiled the model."""
+    def loss(self, trainable: Weights, other: Weights, training: bool, x: Any = None) -> tuple[Any, Any]:
+        """Return loss and prediction, compiled as the user compiled the model; `x`: of other inputs."""
         compiled = self._function(
             lambda t, o, batch: self._compute(t, o, training, batch)[:2], bool(self._model.jit_compile)
         )
-        loss, prediction = compiled(trainable, other, self._batch)
+        batch = self._batch if x is None else (x, *self._batch[1:])
+        loss, prediction = compiled(trainable, other, batch)
         return loss, prediction
 
     def non_finite_rows(self) -> tuple[int, ...] | None:

@@ -67,6 +67,7 @@ from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, users_code
 from diagnostics.collectors.shared.reread import MOST_ROWS, Source, deep_copy, reread, seed_globals
 from diagnostics.collectors.shared.split_overlap import compared_rows
+from diagnostics.collectors.shared.unit_scale import at_unit_scale, is_far_above_chance
 from diagnostics.facts.data import RereadFacts
 from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.facts.layers import LayerFacts
@@ -266,6 +267,7 @@ class PyTorchPipeline(Pipeline):
             broadcast=self._recognised.broadcast,
             name=name_of(self.loss_fn),
             non_finite_rows=None if math.isfinite(value) else self._non_finite_rows(model),
+            scaled=self._scaled_loss(model, value),
         )
         yield with_shapes(loss_graph(graph_nodes(self._loss)), self._prediction, self._target)
 
@@ -389,6 +391,23 @@ class PyTorchPipeline(Pipeline):
         finally:
             model.train()
         return tuple(rows)
+
+    def _scaled_loss(self, model: nn.Module, value: float) -> float | None:
+        """Compute the loss again with floating-point inputs at unit scale; None where the loss is near chance."""
+        if not is_far_above_chance(value, self._recognised.num_classes):
+            return None
+        given = {
+            name: torch.from_numpy(at_unit_scale(array)).to(one)
+            for name, one in flat(split_batch(self._batch)[0]).items()
+            if isinstance(one, Tensor) and one.is_floating_point() and (array := to_array(one)) is not None
+        }
+        if not given:
+            return None
+        try:
+            with torch.no_grad(), random_states_kept(self.model):
+                return float(self.compute(model, with_inputs(self._batch, given))[0])
+        except Exception:  # whatever the user's code raises at values that it was never given
+            return None
 
     def _dependence(self, model: nn.Module) -> DependenceFacts:
         """Ask a copy, which was run on the batch, again about parts of it; the copy is used up."""

@@ -10,9 +10,10 @@ import numpy as np
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
+from diagnostics.facts.loss_graph import LossGraph
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
 from diagnostics.facts.training import LossHistory
-from diagnostics.rules.shared.input_scale import root_mean_square
+from diagnostics.rules.shared.input_scale import may_be_the_cause, root_mean_square
 from diagnostics.rules.shared.whole_run import STEPS, ending
 
 # Logits with standard deviation s add about s**2 / 2 nats to the loss, so these are spreads above
@@ -53,7 +54,9 @@ class InitialLossOff(Rule):
     class with a standard deviation of s add about s²/2 to the loss (less with few classes). So an excess of 2 nats
     corresponds to logits with a spread above 2, whereas PyTorch's linear layer after a normalisation layer starts
     at 0.6. A loss below ln C is not reported, because a pretrained model may already know the classes. Inputs
-    whose root mean square is at most 3 count as scaled.
+    whose root mean square is at most 3 count as scaled. Scaling is not suggested either if the loss of the same
+    batch with inputs at unit scale keeps more than half of its excess, or if each path from the inputs to the
+    predictions passes a normalisation layer.
 
     The run has the last word: the finding becomes a note if the last third of the losses is below half of ln C.
     It also becomes a note if the run brought the loss below its initial value but had fewer than 100 steps, too
@@ -81,6 +84,7 @@ class InitialLossOff(Rule):
         outputs: OutputFacts,
         model: ModelFacts | None = None,
         batch: BatchFacts | None = None,
+        graph: LossGraph | None = None,
     ) -> Finding | None:
         """Compare the initial loss with ln C."""
         if model is not None and model.frozen_output and model.num_trainable:
@@ -106,7 +110,7 @@ class InitialLossOff(Rule):
         excess = loss.value - chance
         if excess <= max(MARGIN, SHARE_OF_CHANCE * chance):
             return None
-        causes = _causes(model, batch)
+        causes = _causes(model, batch, may_be_the_cause(loss, chance, outputs, graph))
         return self.found(
             f"The initial loss is {loss.value:.2f}. The chance level, with equal probabilities for all "
             f"{classes} classes, is ln {classes} = {chance:.2f}. So the initial predictions are "
@@ -130,11 +134,12 @@ class InitialLossOff(Rule):
         return replace(finding, severity="note", message=f"{finding.message} {what}")
 
 
-def _causes(model: ModelFacts | None, batch: BatchFacts | None) -> dict[str, str]:
+def _causes(model: ModelFacts | None, batch: BatchFacts | None, may_be_scale: bool) -> dict[str, str]:
     """Return the remaining causes, each with its fix."""
     found = {}
     looked_up = model is not None and model.embedding_rows is not None
-    if batch is None or any(_is_large(values, looked_up) for values in batch.inputs.values() if values.size):
+    large = batch is None or any(_is_large(values, looked_up) for values in batch.inputs.values() if values.size)
+    if large and may_be_scale:
         found["the inputs are not scaled"] = (
             "scale the inputs to a mean of about 0 and a standard deviation of about 1"
         )

@@ -62,10 +62,13 @@ class TestColumns:
             "examples": 32,
         }
 
-    def test_advises_to_drop_what_is_the_same_in_many_rows(self):
-        table = noise(1000, 12)
+    @pytest.mark.parametrize(("rows", "advice"), [(1000, "drop"), (64, "first check the whole dataset")])
+    def test_advises_to_drop_what_is_the_same_in_many_rows(self, rows, advice):
+        table = noise(rows, 12)
         table[:, 3] = 1.5
-        assert RULE.from_batch(BatchFacts(1000, {"0": table})).severity == "note"
+        finding = RULE.from_batch(BatchFacts(rows, {"0": table}))
+        assert finding.severity == "note"
+        assert str(finding.for_library("torch").fix).startswith(advice)
 
     def test_speaks_of_one_as_one(self):
         table = noise(32, 12)

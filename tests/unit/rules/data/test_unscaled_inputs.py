@@ -89,6 +89,11 @@ class TestInputsAndFirstLoss:
     def test_is_silent_on_scaled_inputs_whatever_the_loss(self):
         assert RULE.from_loss(BatchFacts(32, {"0": pixels(1 / 255)}), OFF, TEN) is None
 
+    @pytest.mark.parametrize(("scaled", "named"), [(35.1, False), (19.5, False), (2.4, True), (None, True)])
+    def test_is_silent_where_inputs_at_unit_scale_keep_the_loss(self, scaled, named):
+        loss = LossFacts(35.5, "cross_entropy", 2.2, scaled=scaled)
+        assert (RULE.from_loss(BatchFacts(32, {"0": pixels()}), loss, TEN) is not None) is named
+
     def test_leaves_nan_and_masks_to_others(self):
         table = incomes()
         table[3, 2] = np.nan

@@ -222,6 +222,12 @@ class TestOfKeras:
     def test_stays_silent_where_the_evaluation_or_the_training_says_otherwise(self, seen):
         assert judge(RULE.from_epochs, seen, KERAS, VERDICTS, targets(0.1), inputs()) is None
 
+    @pytest.mark.parametrize(("model", "named"), [(WITH_BATCH_NORM, True), (KERAS, False)])
+    def test_mentions_batch_norm_where_its_statistics_were_not_measured(self, model, named):
+        finding = judge(RULE.from_epochs, epochs(), model, VERDICTS, targets(0.1), inputs())
+        assert ("may be too few for these statistics" in finding.message) is named
+        assert ("may be misaligned" in finding.message) is not named
+
     def test_names_batch_norm_where_its_statistics_lag_after_a_few_steps(self):
         lags = DependenceFacts(trained=True, statistics=StatisticsFacts(50, 24, 50, 25, memory=100.0))
         finding = judge(RULE.from_epochs, epochs(), WITH_BATCH_NORM, VERDICTS, targets(0.1), inputs(), lags)

@@ -9,6 +9,7 @@ from torch import nn
 import diagnostics
 from diagnostics.facts.course import TargetHistory
 from diagnostics.facts.inputs import TargetSides
+from diagnostics.facts.training import PredictionFacts
 
 INPUTS = torch.randn(256, 5, generator=torch.Generator().manual_seed(0))
 NUMBERS = INPUTS[:, :1] * 2 + 1
@@ -60,6 +61,17 @@ def test_labels_that_are_all_0_do_not_drift_by_their_rounding():
     assert (targets.kind, targets.only_target) == ("binary_cross_entropy", 0.0)
 
 
+class ThreeClasses(nn.Module):
+    """Scores of three classes at each of four places, with a bias for each class."""
+
+    def __init__(self):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(3))
+
+    def forward(self, hidden):
+        return hidden.unflatten(1, (4, 3)) + self.bias
+
+
 TAGS = torch.randint(0, 3, (256, 4), generator=torch.Generator().manual_seed(1))
 PADDED = TAGS.masked_fill(TAGS == 2, -100)
 
@@ -78,6 +90,43 @@ def test_classes_of_each_place_of_a_sequence_are_recognised(loss_of, counted):
     shares = torch.bincount(counted).double() / len(counted)
     assert (targets.kind, targets.outputs, targets.fit) == ("cross_entropy", 3, None)
     assert targets.constant_losses[0] == pytest.approx(-torch.special.xlogy(shares, shares).sum().item(), abs=1e-3)
+
+
+@pytest.mark.parametrize(("tags", "only"), [(TAGS * 0 + 2, 2.0), (TAGS, None)])
+def test_the_only_class_of_all_places_is_known(tags, only):
+    targets = watched(
+        lambda out: nn.functional.cross_entropy(out.flatten(0, 1), tags.flatten()), 12, end=ThreeClasses()
+    )
+    assert targets.only_target == only
+
+
+class WithLoss(nn.Module):
+    """A model that returns its scores beside its loss, as nanoGPT does."""
+
+    def __init__(self):
+        super().__init__()
+        self.scores = nn.Linear(5, 2)
+
+    def forward(self, inputs, labels):
+        scores = self.scores(inputs)
+        return scores, nn.functional.cross_entropy(scores, labels)
+
+
+def test_scores_beside_the_loss_are_recognised():
+    model = WithLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with diagnostics.watch(model, optimizer) as watch:
+        for _ in range(30):
+            optimizer.zero_grad()
+            _, loss = model(INPUTS, CLASSES)
+            loss.backward()
+            optimizer.step()
+            watch.step(loss)
+    facts = watch._report().facts
+    (targets,) = [fact for fact in facts if isinstance(fact, TargetHistory)]
+    (answers,) = [fact for fact in facts if isinstance(fact, PredictionFacts)]
+    assert (targets.kind, targets.outputs) == ("cross_entropy", 2)
+    assert (answers.labels == torch.bincount(CLASSES).numpy()).all()
 
 
 def test_rows_that_are_kept_for_a_test_do_not_hide_the_targets_of_others():

@@ -97,6 +97,14 @@ class TestAdvice:
             == "warning"
         )
 
+    @pytest.mark.parametrize(("scaled", "blamed"), [(5.5, False), (2.4, True)])
+    def test_blames_the_scale_only_if_the_loss_depends_on_it(self, scaled, blamed):
+        pixels = np.full((4, 1, 8, 8), 200, np.uint8)
+        model = ModelFacts("Net", "keras", 100, 100)
+        loss = LossFacts(5.56, "cross_entropy", 2.1, scaled=scaled)
+        finding = InitialLossOff().from_loss(loss, TEN, model, BatchFacts(4, {"0": pixels}))
+        assert ("the inputs are not scaled" in finding.message) is blamed
+
 
 class TestAfterRun:
     FINDING = InitialLossOff().from_loss(LossFacts(6.69, "cross_entropy", 2.1), TEN)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from diagnostics.collectors.isolation.user_modes import call_without_user_modes
+from diagnostics.collectors.pytorch.batch import certain_prediction
 from diagnostics.collectors.pytorch.discover.batch_source import latest_batch
 from diagnostics.collectors.pytorch.discover.loss_calls import OF_CLASSES, evaluation_calls
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
@@ -331,8 +332,7 @@ class Predictions(TrainingProbe):
 
 def _scores(output: Any) -> Tensor | None:
     """Return the logits (rows, classes) or (rows,) of an output; None if it holds no such thing."""
-    if not isinstance(output, Tensor):
-        output = output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", None)
+    output = certain_prediction(output)
     if not isinstance(output, Tensor) or not output.is_floating_point() or output.ndim not in (1, 2):
         return None
     return output if output.numel() and (output.ndim == 1 or output.shape[1] <= MAX_CLASSES) else None

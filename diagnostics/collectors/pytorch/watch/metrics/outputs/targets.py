@@ -7,13 +7,14 @@ all.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
+from diagnostics.collectors.pytorch.batch import certain_prediction
 from diagnostics.collectors.pytorch.discover.loss_calls import OF_NUMBERS, evaluation_calls
 from diagnostics.collectors.pytorch.watch.metrics.input_samples import InputSamples
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
@@ -158,8 +159,7 @@ class Targets(TrainingProbe):
 
     def on_pass_end(self, step: int, output: Any, inputs: Any) -> None:
         """Record a pass of training, and the gradient of its output, if that is one tensor."""
-        if not isinstance(output, Tensor):
-            output = output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", None)
+        output = certain_prediction(output)
         if not is_plain(output) or not output.is_floating_point() or not output.requires_grad:
             return
         self._count += 1
@@ -360,6 +360,7 @@ def _history(
         fit = _fit(seen, of, of_classes)
     steps = np.array([one.step for one in seen])
     rows = np.concatenate([one.rows for one in of]).round(TARGET_DIGITS)
+    classed = rows if len(rows) else means.round(TARGET_DIGITS)  # of sequences only the shares are kept
     inputs, targets = _pairs(seen, of)
     return TargetHistory(
         formula.kind,
@@ -369,7 +370,7 @@ def _history(
         int(sizes.sum()),
         width,
         fit,
-        only_class(rows) if formula.kind == "cross_entropy" and width == classes else only_target(rows),
+        only_class(classed) if formula.kind == "cross_entropy" and width == classes else only_target(rows),
         None if inputs is None else blank_rows(inputs, targets.round(TARGET_DIGITS)),
         None if inputs is None else copied_target(inputs, targets, formula.kind, seen[0].last_step),
         inputs is not None and are_standardised(inputs),
