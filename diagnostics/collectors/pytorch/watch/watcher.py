@@ -203,6 +203,7 @@ class TorchWatcher:
         self._calls.close()
         while self._handles:
             self._handles.pop().remove()
+        self._steps.close()
         self._unhook_modules()
         self._trace.abandon()
         self._pending.look_at_unfinished(self.steps, losses=False)
@@ -302,7 +303,7 @@ class TorchWatcher:
         if isinstance(kept, str):
             return kept
         with self._unhooked():
-            return measure_module(self.model, kept, deadline)
+            return measure_module(self.model, kept, deadline, over=False)
 
     # Hooks. Each runs its work through `_safely`.
 
@@ -314,7 +315,7 @@ class TorchWatcher:
             return
         if is_recorded():
             with contextlib.suppress(Exception):  # of types that may do anything when asked
-                self._why_unread(args, kwargs)
+                self._why_unread(tensors((args, kwargs)))
             return
         if self._trace.steps:
             self._trace.abandon()  # of a pass that failed
@@ -343,15 +344,16 @@ class TorchWatcher:
         inputs = None if kept is None or kept.changed else kept.inputs
         self.probes.tell(TrainingProbe.on_pass_end, self.steps, output, inputs)
 
-    def _why_unread(self, args: Any, kwargs: Any) -> bool:
+    def _why_unread(self, given: list[Tensor]) -> bool:
         """Note why a pass cannot be read, if that holds; no operation is needed."""
-        why_not = why_unreadable(tensors((args, kwargs)))
+        why_not = why_unreadable(given)
         if why_not and not self.forwards:
             self.uncovered["forward passes"] = why_not
         return bool(why_not)
 
     def _forward_begins(self, args: Any, kwargs: Any) -> None:
-        self._unreadable = self._why_unread(args, kwargs)
+        given = tensors((args, kwargs))
+        self._unreadable = self._why_unread(given)
         if self._unreadable:
             return
         if not torch.is_grad_enabled():
@@ -369,7 +371,7 @@ class TorchWatcher:
         row.passes += 1
         if self._end is not None and row.passes == 1:
             self._safely("buffers", self._keep_buffers)
-        row.kept = kept = keep(self.steps, self._called, args, kwargs, self.device)
+        row.kept = kept = keep(self.steps, self._called, args, kwargs, given, self.device)
         self._latest = kept, None
         self._replay_buffer.hold(kept)
         if self._replay_buffer.always:

@@ -63,29 +63,47 @@ class _Unkept(Exception):
 
 
 def keep(
-    step: int, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], device: torch.device
+    step: int,
+    model: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    found: list[Tensor],
+    device: torch.device,
 ) -> CapturedPass:
-    """Capture a call that is about to run; only the sample for its fingerprint is copied."""
+    """Capture a call that is about to run; only the sample for its fingerprint is copied.
+
+    Args:
+        step: that it leads to.
+        model: that is called.
+        args: of the call.
+        kwargs: of the call.
+        found: the tensors in both.
+        device: of the model.
+    """
     why_not = ""
     inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
-    if not kwargs and all(isinstance(value, Tensor) and not value.requires_grad for value in args):
-        found, inputs = list(args), (args, {})  # the most usual case, and the shortest
+    if not kwargs and len(args) == len(found) == 1 and args[0] is found[0] and not found[0].requires_grad:
+        inputs = args, {}  # the most usual case, and the shortest
     else:
-        found = tensors((args, kwargs))
         try:
             inputs = (_without_graph(args), _without_graph(kwargs))
         except _Unkept as kind:
             why_not = f"the model's input holds an object of type {kind}, which may change"
-    on_cpu = device.type == "cpu"
-    types = ("cpu",) if on_cpu else ("cpu", device.type)
+    types = ("cpu",) if device.type == "cpu" else ("cpu", device.type)
+    nbytes, versions, sample = 0, [], []
+    for tensor in found:  # one loop: this is on the way of every step
+        nbytes += _bytes_in(tensor)
+        versions.append(tensor._version)
+        if tensor.layout is torch.strided and not tensor.is_nested:
+            sample.append(_sample(tensor))
     return CapturedPass(
         step=step,
         inputs=inputs,
         why_not=why_not,
-        nbytes=sum([_bytes_in(tensor) for tensor in found]),
-        versions=tuple([tensor._version for tensor in found]),
+        nbytes=nbytes,
+        versions=tuple(versions),
         size=found[0].size(0) if found and found[0].ndim else 0,
-        sample=tuple([_sample(t) for t in found if t.layout is torch.strided and not t.is_nested]),
+        sample=tuple(sample),
         training=model.training,
         random_state=(
             torch.default_generator.get_state(),
