@@ -64,7 +64,12 @@ class FaultGuard:
 
     def run(self, part: str, work: Callable[..., None], *arguments: Any) -> None:
         """Do a part's work, unless it has failed before."""
-        if is_recorded() or part in self.faults:
+        if not is_recorded():
+            self.run_unrecorded(part, work, *arguments)
+
+    def run_unrecorded(self, part: str, work: Callable[..., None], *arguments: Any) -> None:
+        """Do the same in a hook that has asked `is_recorded` itself."""
+        if part in self.faults:
             return
         begun = own_work_begins() if _is_measured else 0.0
         try:
@@ -112,7 +117,7 @@ class FaultGuard:
             self.faults[part] = self._message.format(part=part, fault=said)
 
 
-for _called in (FaultGuard.run, FaultGuard.attempt):
+for _called in (FaultGuard.run, FaultGuard.run_unrecorded, FaultGuard.attempt):
     uncompiled(_called.__code__)
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -92,7 +91,7 @@ def keep(
     types = ("cpu",) if device.type == "cpu" else ("cpu", device.type)
     nbytes, versions, sample = 0, [], []
     for tensor in found:  # one loop: this is on the way of every step
-        nbytes += _bytes_in(tensor)
+        nbytes += _bytes_in(tensor) if tensor.is_sparse else tensor.nbytes
         versions.append(tensor._version)
         if tensor.layout is torch.strided and not tensor.is_nested:
             sample.append(_sample(tensor))
@@ -114,9 +113,7 @@ def keep(
 
 
 def _bytes_in(tensor: Tensor) -> int:
-    """Return the bytes of a tensor; of a sparse one, those of its values and indices."""
-    if not tensor.is_sparse:
-        return int(tensor.nbytes)
+    """Return the bytes of the values and indices of a sparse tensor."""
     return int(tensor._nnz() * (tensor.element_size() + 8 * tensor.ndim))
 
 
@@ -145,14 +142,14 @@ def fingerprints(passes: list[CapturedPass]) -> list[int]:
     """
     samples = [sample for kept in passes for sample in kept.sample]
     host = to_host({number: _bytes_of(sample) for number, sample in enumerate(samples)})
-    arrays = iter([np.ascontiguousarray(host[number]) for number in range(len(samples))])
-    prints = []
+    prints, number = [], 0
     for kept in passes:
-        digest = hashlib.blake2b(digest_size=8)
+        told = b""
         for sample in kept.sample:
-            digest.update(b"%d %d" % (sample.ndim, sample.numel()))
-            digest.update(next(arrays).data)
-        prints.append(int.from_bytes(digest.digest(), "little") if kept.sample else 0)
+            told += b"%d %d" % (sample.ndim, sample.numel()) + host[number].tobytes()
+            number += 1
+        digest = hashlib.blake2b(told, digest_size=8).digest()
+        prints.append(int.from_bytes(digest, "little") if kept.sample else 0)
     return prints
 
 
