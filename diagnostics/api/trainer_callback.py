@@ -82,6 +82,7 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
         check_stop_on("TrainerCallback", stop_on)
         self._stop_on = stop_on
         self._on_broken: Callable[[], object] | None = None
+        self._hold: Callable[[Any, Any], tuple[Any, Any]] = lambda model, optimizer: (model, optimizer)
         self._trace_steps = check_watching("TrainerCallback", every, stop_after, logger, fixed_batch, trace_steps)
         self._logger = logger
         self._shown: dict[str, Any] = {"fixed_batch": fixed_batch, "histograms": histograms}
@@ -105,7 +106,16 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
 
     def _report(self) -> Report:
         watched = self._watch
-        report = watched._report() if watched is not None else Report(f"watched nothing: {self._why_not}")
+        return self._with_faults(
+            watched._report() if watched is not None else Report(f"watched nothing: {self._why_not}")
+        )
+
+    def _released(self) -> Report:
+        """Release the model and all recorded data, and return the last report."""
+        watched, self._watch = self._watch, None
+        return self._report() if watched is None else self._with_faults(watched.release())
+
+    def _with_faults(self, report: Report) -> Report:
         return dataclasses.replace(report, faults=(*report.faults, *self._guard.faults.values()))
 
     # The Trainer's events.
@@ -148,8 +158,7 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
         wrapped = getattr(trainer, "model_wrapped", None)
         called = wrapped if hasattr(wrapped, "_orig_mod") else model  # torch.compile: hooks within are not run
         watching = watch(
-            called,
-            optimizer,
+            *self._hold(called, optimizer),
             every=self._every,
             stop_after=self._stop_after,
             trace_steps=self._trace_steps,

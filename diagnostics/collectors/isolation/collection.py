@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 
 
-@contextlib.contextmanager
-def without_collection() -> Iterator[None]:
+class _WithoutCollection:
+    def __enter__(self) -> None:
+        self._was_enabled = gc.isenabled()
+        if self._was_enabled:
+            gc.disable()
+
+    def __exit__(self, *_: object) -> None:
+        if self._was_enabled:
+            gc.enable()
+
+
+def without_collection() -> AbstractContextManager[None]:
     """Put off automatic garbage collections, for work that makes many short-lived objects.
 
     Python collects after so many more objects were made than freed. One norm for each of 3,000 parameters sets off
@@ -16,11 +25,4 @@ def without_collection() -> Iterator[None]:
     of the script's own cycles would also run earlier than without the library. What is made here must be freed
     before the block ends, or the collection comes right after it.
     """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
+    return _WithoutCollection()  # not a generator: it is entered in each step

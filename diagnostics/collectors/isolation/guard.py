@@ -12,7 +12,7 @@ from typing import Any
 from diagnostics.errors import message_of, typed_message
 
 from .recording import is_recorded, uncompiled
-from .user_modes import call_without_user_modes
+from .user_modes import call_without_user_modes, is_overseen
 
 _OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory", "OOM when allocating")
 
@@ -64,21 +64,30 @@ class FaultGuard:
 
     def run(self, part: str, work: Callable[..., None], *arguments: Any) -> None:
         """Do a part's work, unless it has failed before."""
-        if is_recorded() or part in self.faults:
+        if not is_recorded():
+            self.run_unrecorded(part, work, *arguments)
+
+    def run_unrecorded(self, part: str, work: Callable[..., None], *arguments: Any) -> None:
+        """Do the same in a hook that has asked `is_recorded` itself."""
+        if part in self.faults:
             return
-        begun = own_work_begins()
+        begun = own_work_begins() if _is_measured else 0.0
         try:
-            call_without_user_modes(work, *arguments)
+            if is_overseen():
+                call_without_user_modes(work, *arguments)
+            else:  # a call less: this is done five times a step
+                work(*arguments)
         except Exception as fault:
             self.switch_off(part, fault)
         finally:
-            own_work_ends(begun)
+            if begun:
+                own_work_ends(begun)
 
     def attempt(self, work: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
         """Return what the work returns; None if it raises, and where it is left out."""
         if is_recorded():
             return None
-        begun = own_work_begins()
+        begun = own_work_begins() if _is_measured else 0.0
         try:
             return call_without_user_modes(work, *arguments, **options)
         except Exception as fault:
@@ -86,7 +95,8 @@ class FaultGuard:
                 self._on_fault(fault)
             return None
         finally:
-            own_work_ends(begun)
+            if begun:
+                own_work_ends(begun)
 
     def hook(self, part: str, work: Callable[..., None], number: int) -> Callable[..., None]:
         """Return a hook that does a part's work for the optimizer of that number."""
@@ -107,7 +117,7 @@ class FaultGuard:
             self.faults[part] = self._message.format(part=part, fault=said)
 
 
-for _called in (FaultGuard.run, FaultGuard.attempt):
+for _called in (FaultGuard.run, FaultGuard.run_unrecorded, FaultGuard.attempt):
     uncompiled(_called.__code__)
 
 

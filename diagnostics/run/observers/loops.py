@@ -6,17 +6,15 @@ import contextlib
 import functools
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.report.build import extended
-from diagnostics.report.report import Report
 from diagnostics.run.looks import of_loop
 from diagnostics.taps.tap import subscribe
 
-from .training import Training, Trainings
+from .training import Over, Training, Trainings
 
 if TYPE_CHECKING:
     from diagnostics.api.watch import Watch
@@ -25,16 +23,6 @@ if TYPE_CHECKING:
     from diagnostics.collectors.pytorch.discover.loops import LoopFinder
     from diagnostics.collectors.pytorch.discover.step_times import StepTimer
     from diagnostics.facts.step_times import StepTimes
-
-
-@dataclass
-class _Over:
-    """Replaces the watch of a training that is over: keeps its report and nothing else."""
-
-    final: Report
-
-    def _report(self) -> Report:
-        return self.final
 
 
 class LoopObserver:
@@ -153,7 +141,7 @@ class LoopObserver:
 
     def _finished(self, watching: Any) -> None:
         training = self._of_watch[watching]
-        training.watching = _Over(watching.release())
+        training.watching = Over(watching.release())
         training.model = None
         self._trainings.freed(training)
 
@@ -187,5 +175,5 @@ class LoopObserver:
         training = self._of_watch[watching]
         if training.examined is not None:
             training.extend(facts)
-        elif isinstance(training.watching, _Over):
+        elif isinstance(training.watching, Over):
             training.watching.final = extended(training.watching.final, facts)

@@ -12,7 +12,7 @@ from diagnostics.run.looks import of_trainer
 from diagnostics.run.second_look import Look
 
 from .train_calls import Joined
-from .training import Training, Trainings
+from .training import Over, Training, Trainings
 
 if TYPE_CHECKING:
     from diagnostics.collectors.shared.pipeline import Pipeline
@@ -54,7 +54,7 @@ class TrainerObserver:
         from diagnostics.api.trainer_callback import TrainerCallback
 
         callback, trainer = TrainerCallback(quiet=True), arguments[0]
-        callback._rests = True
+        callback._rests, callback._hold = True, functools.partial(self._hold, training, callback)
         if training.awaits_batch:
             callback._on_first_step = functools.partial(self._examine_first_step, training)
         callback._on_batch = lambda inputs: (run := training.batches()) is not None and run.step(inputs)
@@ -70,6 +70,27 @@ class TrainerObserver:
             self._trainings.guard.attempt(training.overfit_if_needed, lambda: callback._report().history)
 
         return callback, arguments, options, leave
+
+    def _hold(self, training: Training, callback: Any, model: Any, optimizer: Any) -> tuple[Any, Any]:
+        """Return weak twins to watch, so that the script can free both."""
+        from diagnostics.collectors.isolation.weak_twin import weak_twin
+        from diagnostics.collectors.pytorch.optimizer import unwrapped
+
+        attempt, inner = self._trainings.guard.attempt, unwrapped(optimizer)
+        training.model, steps = weak_twin(model), weak_twin(inner)
+        if training.model is not model:
+            freed = self._freed, training, training.model, callback
+            weakref.finalize(model, attempt, *freed).atexit = False
+        if steps is not inner:  # the model may outlive it, as where a function trains and returns it
+            weakref.finalize(inner, attempt, setattr, steps, "state", {}).atexit = False
+        return training.model, steps
+
+    def _freed(self, training: Training, twin: Any, callback: Any) -> None:
+        """Keep only the report of a training whose model the script has freed."""
+        from diagnostics.collectors.isolation.recording import is_recorded
+
+        if training.model is twin and not is_recorded():
+            training.model, training.watching = None, Over(callback._released())
 
     def keep(self, training: Training, trainer: Any, pipeline: Any) -> None:
         """Keep what the second look needs."""

@@ -34,7 +34,7 @@ class Training:
         rows: some of its data, where its watcher does not see the targets.
         beside: facts that are evaluated together with the targets of these rows.
         plain_loss: of such a training, if it is known: its kind, and how many classes it tells apart.
-        model: of a plain PyTorch loop, another object than the script's, with the same attributes.
+        model: of a PyTorch loop or a Trainer, a weak twin of the script's; None once that is freed.
         batches: returns what keeps those of its training, while the second look wants them.
         walk: an examination whose overfit waits for the end of the training; None if nothing waits.
         places: lines of the script that the training goes through.
@@ -80,6 +80,16 @@ class Training:
         came, self._came = self._came, []
         for facts, stage in came:
             self.extend(facts, stage)
+
+
+@dataclass
+class Over:
+    """Replaces the watch of a training that is over: keeps its report and nothing else."""
+
+    final: Report
+
+    def _report(self) -> Report:
+        return self.final
 
 
 class Trainings:

@@ -74,3 +74,36 @@ def test_a_copy_keeps_the_cache_as_in_training(kept, now):
     copied = subject_of(model, batch, float("inf")).model
     assert getattr(getattr(copied, "config", None), "use_cache", None) is kept
     assert getattr(getattr(model, "config", None), "use_cache", None) is now
+
+
+@pytest.mark.parametrize("over", [True, False])
+def test_noise_leaves_the_copy_and_the_original_as_they_were(over):
+    model = nn.Sequential(nn.Linear(8, 4), nn.BatchNorm1d(4))
+    before = [tensor.clone() for tensor in model.state_dict().values()]
+    batch = KeptPass(((FEATURES,), {}), None, None, True, None, False)
+    subject = subject_of(model, batch, float("inf"), over=over)
+    with subject.restored():
+        subject.ask(subject.inputs, training=True)  # changes the running statistics
+        subject.add_noise()
+        assert not torch.equal(subject.model[0].weight, before[0])
+    for whole in (model, subject.model):
+        assert all(map(torch.equal, whole.state_dict().values(), before))
+
+
+def test_a_model_that_is_still_trained_does_not_restore_its_copy():
+    model, batch = nn.Linear(8, 4), KeptPass(((FEATURES,), {}), None, None, True, None, False)
+    before = model.weight.detach().clone()
+    subject = subject_of(model, batch, float("inf"), over=False)
+    with subject.restored(), torch.no_grad():
+        model.weight.add_(1)
+    assert torch.equal(subject.model.weight, before)
+
+
+def test_copies_no_weights_to_restore_them_from_a_model_that_is_not_trained_any_more():
+    model, batch = nn.Linear(8, 4), KeptPass(((FEATURES,), {}), None, None, True, None, False)
+    subject = subject_of(model, batch, float("inf"))
+    weight = subject.model.weight
+    weight.clone = weight.detach = lambda: pytest.fail("the weights were copied again")
+    with subject.restored():
+        subject.add_noise()
+    assert torch.equal(weight, model.weight)

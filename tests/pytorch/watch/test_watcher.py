@@ -38,6 +38,10 @@ class TestHistory:
         assert (history.memory.in_use > 0).all()
         assert history.memory.holder == "process"
 
+    def test_keeps_no_copies_of_weights_once_it_is_over(self):
+        watch = run(mlp(), 3, every=1)
+        assert [update._before for update in watch._steps._updates] == [[]]
+
     @pytest.mark.parametrize("deferred", [False, True])
     def test_norms_and_updates_are_those_that_pytorch_computes(self, deferred):
         torch.manual_seed(3)

@@ -178,8 +178,8 @@ def objection(model: nn.Module) -> str | None:
     return None if why is None else f"running it could be noticed: {why}"
 
 
-def subject_of(model: nn.Module, kept: KeptPass, deadline: float) -> Subject:
-    """Copy a model to the host, and ask it with the kept batch."""
+def subject_of(model: nn.Module, kept: KeptPass, deadline: float, *, over: bool = True) -> Subject:
+    """Copy a model to the host, and ask it with the kept batch; `over`: whether nothing trains it any more."""
     inner = uncompiled(model)
     copied: Any = copy.deepcopy(inner).cpu()
     if kept.use_cache not in (None, uses_cache(copied)):
@@ -214,6 +214,7 @@ def subject_of(model: nn.Module, kept: KeptPass, deadline: float) -> Subject:
         predicts_tokens=kept.predicts_tokens,
         unused_mask=kept.unused_mask,
         deadline=deadline,
+        original=inner if over else None,
     )
 
 

@@ -61,6 +61,7 @@ def measure_module(
     *,
     tests_inputs: bool = True,
     evaluated: Sequence[KeptPass] = (),
+    over: bool = True,
 ) -> DependenceFacts | str:
     """Measure a module that was trained, on a copy; return the reason if that must not be done.
 
@@ -70,11 +71,12 @@ def measure_module(
         deadline: of `time.monotonic`.
         tests_inputs: whether an input that no answer depends on could be a mistake of the script's.
         evaluated: batches without gradients that are padded in front, the latest first.
+        over: whether nothing trains the module any more.
     """
     if (why := objection(model)) is not None:
         return why
     try:
-        subject = subject_of(model, kept, deadline)
+        subject = subject_of(model, kept, deadline, over=over)
     except Exception as error:  # a class that cannot be copied
         return f"the model cannot be copied ({type(error).__name__})"
     if not tests_inputs:

@@ -51,6 +51,7 @@ class Subject(shared.Subject):
         predicts_tokens: see `shared.Subject`.
         unused_mask: a padding mask of the batch that the model was not given, with its name; None without one.
         deadline: of `time.monotonic`, after which `ask` raises.
+        original: what `model` is a copy of, where nothing changes it any more; None if something may.
     """
 
     def __init__(
@@ -66,7 +67,9 @@ class Subject(shared.Subject):
         predicts_tokens: bool = False,
         unused_mask: tuple[str, Array] | None = None,
         deadline: float = float("inf"),
+        original: nn.Module | None = None,
     ) -> None:
+        self._original = original
         self.model, self.shuffled, self._call, self._deadline = model, shuffled, call, deadline
         arrays = {name: _array(tensor) for name, tensor in inputs.items()}
         self.inputs = {name: array for name, array in arrays.items() if array is not None}
@@ -144,13 +147,16 @@ class Subject(shared.Subject):
     @contextmanager
     def restored(self) -> Iterator[None]:
         """Put parameters and buffers back to what they were."""
-        tensors = [*self.model.parameters(), *self.model.buffers()]
-        kept = [tensor.detach().clone() for tensor in tensors]
+        parameters, buffers = dict(self.model.named_parameters()), list(self.model.buffers())
+        same = {} if self._original is None else dict(self._original.named_parameters())
+        if {name: p.shape for name, p in same.items()} != {name: p.shape for name, p in parameters.items()}:
+            same = {name: parameter.detach().clone() for name, parameter in parameters.items()}
+        kept = [buffer.detach().clone() for buffer in buffers]
         try:
             yield
         finally:
             with torch.no_grad():
-                for tensor, saved in zip(tensors, kept, strict=True):
+                for tensor, saved in zip((*parameters.values(), *buffers), (*same.values(), *kept), strict=True):
                     tensor.copy_(saved)
 
     def add_noise(self) -> None:
@@ -161,7 +167,7 @@ class Subject(shared.Subject):
                 if parameter.is_floating_point():
                     noise = torch.randn(parameter.shape, generator=generator).to(parameter)
                     size = parameter.std() if parameter.numel() > 1 else parameter.abs()
-                    parameter.add_(noise * shared.NOISE * (size if float(size) > 0 else 1.0))
+                    parameter.add_(noise.mul_(shared.NOISE).mul_(size if float(size) > 0 else 1.0))
 
     def layers(self, inputs: Inputs) -> list[Layer]:
         """See `shared.Subject`."""

@@ -80,6 +80,11 @@ class OptimizerSteps:
             handles += [before, after]
         return handles
 
+    def close(self) -> None:
+        """Free the copies of weights: the training is over."""
+        for update in self._updates:
+            update.drop()
+
     def held_by_leader(self) -> Held | None:
         """Return what the optimizer holds whose steps count; None before its first step is over."""
         return None if self._leader is None or not self.count else self._held[self._leader]

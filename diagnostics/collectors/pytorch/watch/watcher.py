@@ -203,6 +203,7 @@ class TorchWatcher:
         self._calls.close()
         while self._handles:
             self._handles.pop().remove()
+        self._steps.close()
         self._unhook_modules()
         self._trace.abandon()
         self._pending.look_at_unfinished(self.steps, losses=False)
@@ -302,7 +303,7 @@ class TorchWatcher:
         if isinstance(kept, str):
             return kept
         with self._unhooked():
-            return measure_module(self.model, kept, deadline)
+            return measure_module(self.model, kept, deadline, over=False)
 
     # Hooks. Each runs its work through `_safely`.
 
@@ -310,18 +311,20 @@ class TorchWatcher:
         self._detach_from_model = hook_around(self._called, self._before_forward, self._after_forward)
 
     def _before_forward(self, _model: nn.Module, args: Any, kwargs: Any) -> None:
-        if self._is_trained_again():
+        if self._resting and self._is_trained_again():
             return
         if is_recorded():
             with contextlib.suppress(Exception):  # of types that may do anything when asked
-                self._why_unread(args, kwargs)
+                self._why_unread(tensors((args, kwargs)))
             return
         if self._trace.steps:
             self._trace.abandon()  # of a pass that failed
-        self._safely("forward passes", self._forward_begins, args, kwargs)
+        self.guard.run_unrecorded("forward passes", self._forward_begins, args, kwargs)
 
     def _after_forward(self, _model: nn.Module, _args: Any, output: Any) -> None:
-        if not is_recorded() and not self._unreadable and not self._is_trained_again():
+        if self._resting and self._is_trained_again():
+            return
+        if not is_recorded() and not self._unreadable:
             self._unhook_modules()
             if self._trace.steps:
                 self._safely("trace", self._trace.close, output)
@@ -334,8 +337,8 @@ class TorchWatcher:
                     self._safely("forward passes", self._tell_of_pass, output)
 
     def _is_trained_again(self) -> bool:
-        """Whether passes belong to another training, or to none: this one is over, and there were gradients."""
-        self._trained_again = self._trained_again or (self._resting and torch.is_grad_enabled())
+        """Whether passes belong to another training, or to none: this one rests, and there were gradients."""
+        self._trained_again = self._trained_again or torch.is_grad_enabled()
         return self._trained_again
 
     def _tell_of_pass(self, output: Any) -> None:
@@ -343,15 +346,17 @@ class TorchWatcher:
         inputs = None if kept is None or kept.changed else kept.inputs
         self.probes.tell(TrainingProbe.on_pass_end, self.steps, output, inputs)
 
-    def _why_unread(self, args: Any, kwargs: Any) -> bool:
+    def _why_unread(self, given: list[Tensor]) -> bool:
         """Note why a pass cannot be read, if that holds; no operation is needed."""
-        why_not = why_unreadable(tensors((args, kwargs)))
+        why_not = why_unreadable(given)
         if why_not and not self.forwards:
             self.uncovered["forward passes"] = why_not
         return bool(why_not)
 
     def _forward_begins(self, args: Any, kwargs: Any) -> None:
-        self._unreadable = self._why_unread(args, kwargs)
+        alone = not kwargs and len(args) == 1 and type(args[0]) is Tensor  # mostly, and the shortest way
+        given = list(args) if alone else tensors((args, kwargs))
+        self._unreadable = self._why_unread(given)
         if self._unreadable:
             return
         if not torch.is_grad_enabled():
@@ -365,23 +370,23 @@ class TorchWatcher:
         if not self.forwards:
             self.uncovered.pop("forward passes", None)
         self.forwards += 1
-        row = self._pending.next
+        step, row = self._steps.count, self._pending.next
         row.passes += 1
         if self._end is not None and row.passes == 1:
             self._safely("buffers", self._keep_buffers)
-        row.kept = kept = keep(self.steps, self._called, args, kwargs, self.device)
+        row.kept = kept = keep(step, self._called, args, kwargs, given, self.device)
         self._latest = kept, None
         self._replay_buffer.hold(kept)
         if self._replay_buffer.always:
-            self._safely("weights", self._replay_buffer.before_pass, self.steps)
-        if self.steps < EARLY and row.passes == 1:
-            self.probes.tell(TrainingProbe.on_early_pass, self.steps, args, kwargs)
+            self._safely("weights", self._replay_buffer.before_pass, step)
+        if step < EARLY and row.passes == 1:
+            self.probes.tell(TrainingProbe.on_early_pass, step, args, kwargs)
         if self._steps.is_sampled and row.passes == 1:
-            self.probes.tell(TrainingProbe.on_pass_begin, self.steps, args, kwargs)
+            self.probes.tell(TrainingProbe.on_pass_begin, step, args, kwargs)
             if not self.compiled:  # then there are no modules to hook
                 self._hook_modules()
-        if self.steps in self._trace.steps and row.passes == 1 and not self.compiled:
-            self._safely("trace", self._trace.open, self.steps, (args, kwargs))
+        if step in self._trace.steps and row.passes == 1 and not self.compiled:
+            self._safely("trace", self._trace.open, step, (args, kwargs))
 
     def _keep_buffers(self) -> None:
         kept = {name: buffer for name, buffer in self.model.named_buffers() if not buffer.is_meta}

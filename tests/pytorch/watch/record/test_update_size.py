@@ -1,5 +1,6 @@
 import gc
 import math
+import weakref
 
 import pytest
 import torch
@@ -54,6 +55,15 @@ class TestUpdateMeasure:
         assert change[1].item() == 0.0
         assert sum(copy.numel() for copy in measure._before) <= 1.2 * 20_000
         assert measure.remark == "of 1 large tensor a sample of the weights"
+
+    def test_drops_its_copies_and_the_step_under_way(self):
+        model = nn.Linear(20, 10)
+        _, _, measure = measured(model, lambda: None, 10_000)
+        copies = [weakref.ref(copy) for copy in measure._before]
+        measure.begin()
+        measure.drop()
+        assert [copy() for copy in copies] == [None, None]
+        assert measure.end() is None
 
     def test_many_parameters_set_off_no_garbage_collection(self):
         model = nn.ParameterList(torch.ones(2) for _ in range(3000))

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -63,29 +62,47 @@ class _Unkept(Exception):
 
 
 def keep(
-    step: int, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], device: torch.device
+    step: int,
+    model: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    found: list[Tensor],
+    device: torch.device,
 ) -> CapturedPass:
-    """Capture a call that is about to run; only the sample for its fingerprint is copied."""
+    """Capture a call that is about to run; only the sample for its fingerprint is copied.
+
+    Args:
+        step: that it leads to.
+        model: that is called.
+        args: of the call.
+        kwargs: of the call.
+        found: the tensors in both.
+        device: of the model.
+    """
     why_not = ""
     inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
-    if not kwargs and all(isinstance(value, Tensor) and not value.requires_grad for value in args):
-        found, inputs = list(args), (args, {})  # the most usual case, and the shortest
+    if not kwargs and len(args) == len(found) == 1 and args[0] is found[0] and not found[0].requires_grad:
+        inputs = args, {}  # the most usual case, and the shortest
     else:
-        found = tensors((args, kwargs))
         try:
             inputs = (_without_graph(args), _without_graph(kwargs))
         except _Unkept as kind:
             why_not = f"the model's input holds an object of type {kind}, which may change"
-    on_cpu = device.type == "cpu"
-    types = ("cpu",) if on_cpu else ("cpu", device.type)
+    types = ("cpu",) if device.type == "cpu" else ("cpu", device.type)
+    nbytes, versions, sample = 0, [], []
+    for tensor in found:  # one loop: this is on the way of every step
+        nbytes += _bytes_in(tensor) if tensor.is_sparse else tensor.nbytes
+        versions.append(tensor._version)
+        if tensor.layout is torch.strided and not tensor.is_nested:
+            sample.append(_sample(tensor))
     return CapturedPass(
         step=step,
         inputs=inputs,
         why_not=why_not,
-        nbytes=sum([_bytes_in(tensor) for tensor in found]),
-        versions=tuple([tensor._version for tensor in found]),
+        nbytes=nbytes,
+        versions=tuple(versions),
         size=found[0].size(0) if found and found[0].ndim else 0,
-        sample=tuple([_sample(t) for t in found if t.layout is torch.strided and not t.is_nested]),
+        sample=tuple(sample),
         training=model.training,
         random_state=(
             torch.default_generator.get_state(),
@@ -96,9 +113,7 @@ def keep(
 
 
 def _bytes_in(tensor: Tensor) -> int:
-    """Return the bytes of a tensor; of a sparse one, those of its values and indices."""
-    if not tensor.is_sparse:
-        return int(tensor.nbytes)
+    """Return the bytes of the values and indices of a sparse tensor."""
     return int(tensor._nnz() * (tensor.element_size() + 8 * tensor.ndim))
 
 
@@ -127,14 +142,14 @@ def fingerprints(passes: list[CapturedPass]) -> list[int]:
     """
     samples = [sample for kept in passes for sample in kept.sample]
     host = to_host({number: _bytes_of(sample) for number, sample in enumerate(samples)})
-    arrays = iter([np.ascontiguousarray(host[number]) for number in range(len(samples))])
-    prints = []
+    prints, number = [], 0
     for kept in passes:
-        digest = hashlib.blake2b(digest_size=8)
+        told = b""
         for sample in kept.sample:
-            digest.update(b"%d %d" % (sample.ndim, sample.numel()))
-            digest.update(next(arrays).data)
-        prints.append(int.from_bytes(digest.digest(), "little") if kept.sample else 0)
+            told += b"%d %d" % (sample.ndim, sample.numel()) + host[number].tobytes()
+            number += 1
+        digest = hashlib.blake2b(told, digest_size=8).digest()
+        prints.append(int.from_bytes(digest, "little") if kept.sample else 0)
     return prints
 
 

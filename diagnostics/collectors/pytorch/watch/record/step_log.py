@@ -332,9 +332,9 @@ def _tensors(rows: list[StepRecord]) -> list[Tensor]:
     found: list[object] = []
     for row in rows:
         for gradient in row.gradients:
-            found += (gradient.norms, gradient.scale, gradient.overflow)
-        found += row.rates
-        found += row.losses
+            if type(gradient.norms) is not list or gradient.scale is not None or gradient.overflow is not None:
+                found += (gradient.norms, gradient.scale, gradient.overflow)
+        found += [value for value in (*row.rates, *row.losses) if type(value) is not float]  # on a CPU, none
         found += row.leftovers
         for update in row.updates:
             found += (update.weights, update.change, update.sampled)

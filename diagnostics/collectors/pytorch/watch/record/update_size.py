@@ -99,6 +99,10 @@ class UpdateMeasure:
             change = self._layers.norms(self._before)
         return Update(weights, change, scales, self._which, self._sampled, self._partial)
 
+    def drop(self) -> None:
+        """Free the copies, and give up the step that is under way."""
+        self._before, self._under_way = [], False
+
     def _parts(self) -> list[Tensor]:
         pairs = zip(self._held, self._strides, strict=True)
         return [_thinned(local(parameter), stride) for (_, parameter), stride in pairs]
