@@ -247,9 +247,8 @@ def _of_other_rows(fit: SimpleFit | None) -> str:
     if fit is None or not is_unrelated(fit):
         return ""
     return (
-        f" A simple model (linear or radial basis) fitted to {fit.fitted} training rows does no better on "
-        f"{fit.predicted} others than a constant prediction: its error is {fit.error:.3g}, against "
-        f"{fit.constant_error:.3g}."
+        f" A simple model (linear or radial basis) fitted to {fit.fitted} training rows predicts {fit.predicted} "
+        f"others hardly better than a constant: its error is {fit.error:.3g}, against {fit.constant_error:.3g}."
     )
 
 

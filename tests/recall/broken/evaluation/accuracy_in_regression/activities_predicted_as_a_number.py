@@ -18,7 +18,7 @@ def recordings(count):
     time = np.linspace(0, 6, 24)
     swing = np.sin(speed[activity][:, None] * 3 * time + rng.uniform(0, 0.6, (count, 1)))
     waves = speed[activity][:, None] * swing + tilt[activity][:, None]
-    noisy = waves + 0.3 * rng.normal(size=waves.shape)
+    noisy = waves + 1.2 * rng.normal(size=waves.shape)
     return torch.tensor(noisy, dtype=torch.float32), torch.tensor(activity)
 
 
