@@ -1,4 +1,4 @@
-"""Keras: windows of a signal are scored one after the other with training=True, which batch norm and dropout see."""
+"""Keras: windows of a signal are scored one by one with training=True, which batch norm and dropout see."""
 
 # names: train-mode-evaluation
 import keras
