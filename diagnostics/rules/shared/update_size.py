@@ -6,6 +6,7 @@ Several rules share this evidence. `loss_curve` decides which of them reports, a
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,13 +50,24 @@ def large_updates(updates: UpdateHistory | None, since: int = 0) -> float | None
     """Return the size of updates so large that they explain a loss that does not fall; None if they are not.
 
     Either those since a step, or the very first: these can inflate the weights so far that later updates are small
-    relative to them.
+    relative to them. Weights that have shrunk, as under a strong weight decay, are no measure of an update: it is
+    compared with their first norm.
     """
-    size = update_size(updates, since)
+    size = update_size(_of_first_norms(updates), since)
     first = update_size(updates, 0, FIRST_STEPS)
     if first is not None and first >= LARGE_FIRST and (size is None or first > size):
         return first
     return size if size is not None and size >= LARGE_UPDATE else None
+
+
+def _of_first_norms(updates: UpdateHistory | None) -> UpdateHistory | None:
+    """Return the updates relative to the first norm of each weight, where that has shrunk since."""
+    if updates is None or not len(updates.steps):
+        return updates
+    norms = updates.weight_norms.astype(np.float64)
+    first = np.fmax(norms, norms[0])
+    shrunk = np.divide(norms, first, out=np.ones_like(norms), where=first > 0)
+    return replace(updates, ratios=updates.ratios * shrunk)
 
 
 def tiny_updates(updates: UpdateHistory) -> bool:
