@@ -42,6 +42,13 @@ class TestUpdates:
         found = update_size.large_updates(updates, since=100)
         assert found == (None if size is None else pytest.approx(size))
 
+    def test_of_the_first_steps_do_not_count_if_the_weights_shrank(self):
+        ratios = np.array([[0.2], *[[0.001]] * 29])
+        shrank, grew = (np.array([[1.0], *[[last]] * 29]) for last in (0.01, 5.0))
+        steps = np.arange(30) * 10
+        assert update_size.large_updates(UpdateHistory(("fc",), steps, ratios, shrank)) is None
+        assert update_size.large_updates(UpdateHistory(("fc",), steps, ratios, grew)) is not None
+
     def test_that_are_all_zero_are_not_tiny(self):
         # Another rule says that nothing changes, and why.
         assert not update_size.tiny_updates(history([1.0] * 60, update=0.0).updates)
