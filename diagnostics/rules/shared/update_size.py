@@ -37,7 +37,7 @@ def check_measured(updates: UpdateHistory) -> None:
 
 
 def largest_update(updates: UpdateHistory) -> float:
-    """Return the size of the largest update; 0 if none is known. See `large_updates` on weights that have shrunk."""
+    """Return the size of the largest update, as `large_updates` measures it; 0 if none is known."""
     return float(_update_sizes(_of_first_norms(updates)).max(initial=0.0))
 
 
