@@ -128,6 +128,29 @@ class EmptyFit:
 
 
 @frozen
+class TrainingModeCalls:
+    """The latest calls of a fitted Keras model by the script, all of them with ``training=True``.
+
+    Calls in a training step, as under a tape, are left out, and those before a call in inference mode.
+
+    Attributes:
+        passes: how many calls.
+        rows: of their inputs, together.
+        repeated: whether some had the same input, as where predictions are averaged over dropout.
+        layers: names of those that behave differently in training.
+        keeps_statistics: for each, whether it updates a state of its own in training mode: batch norm.
+    """
+
+    described: ClassVar[str] = "calls of the fitted model in training mode"
+
+    passes: int
+    rows: int
+    repeated: bool
+    layers: tuple[str, ...]
+    keeps_statistics: tuple[bool, ...]
+
+
+@frozen
 class FrozenCalls:
     """Calls of `train_on_batch` of a Keras model none of whose weights is trainable in any of them.
 

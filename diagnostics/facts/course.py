@@ -51,6 +51,25 @@ class OrderFit:
 
 
 @frozen
+class NumberedFit:
+    """What fits predict of targets that are a few whole numbers: as classes, as numbers, and in other orders.
+
+    Attributes:
+        classes: different targets.
+        fit: to the targets as classes.
+        rounded: share of wrong answers on the same rows, of the best fit to the numbers, rounded.
+        orders: random renumberings of the classes that were fitted as numbers, too.
+        as_good: how many of these are predicted at least as well as the numbers are, relative to their variance.
+    """
+
+    classes: int
+    fit: SimpleFit
+    rounded: float
+    orders: int
+    as_good: int
+
+
+@frozen
 class BlankRows:
     """Rows of the training inputs that hold one value throughout, where others do not hold it.
 
@@ -127,6 +146,7 @@ class TargetHistory:
         rows_standardised: whether each row of inputs has a mean of 0 and a standard deviation of 1 by itself.
         sentinel: a number in the inputs that stands for missing ones; None if there is none.
         order: what the order of the tokens tells of these targets; None if not tried, as without tokens.
+        numbered: fits to the targets as classes, where they are a few whole numbers; None if they are not.
     """
 
     described: ClassVar[str] = "the targets of the sampled steps"
@@ -144,6 +164,7 @@ class TargetHistory:
     rows_standardised: bool = False
     sentinel: Sentinel | None = None
     order: OrderFit | None = None
+    numbered: NumberedFit | None = None
 
 
 @frozen

@@ -158,6 +158,7 @@ class OutputFacts:
         sums_to_one: whether the class axis of every example is non-negative and adds up to 1, as softmax makes
             it; None where there is no class axis.
         last_activation: what made the prediction: ``softmax``, ``sigmoid``, ``linear``, …; None if not known.
+        applied_to: what made the numbers that the last activation was applied to, likewise.
         indexed_labels: whether the labels are indices into `num_classes` outputs.
         multiplied: whether the prediction is known to be something times one factor above 1, as cosines are.
     """
@@ -171,6 +172,7 @@ class OutputFacts:
     highest: float | None = None
     sums_to_one: bool | None = None
     last_activation: str | None = None
+    applied_to: str | None = None
     indexed_labels: bool = True
     multiplied: bool = False
 

@@ -20,7 +20,8 @@ class WrittenPattern:
         names: what is involved, as it is written, in the order that this module states.
         where: the line.
         column: of the statement or expression, from 1.
-        by_name: whether only the names of variables say that it is a bug; then it is at most a note.
+        by_name: whether the source alone does not show that it is a bug, for instance because only the names of
+            variables say so; then it is at most a note, or needs a measurement.
     """
 
     kind: str

@@ -58,7 +58,7 @@ class _ModelCalls(Tap):
         def call(model: Any, *arguments: Any, **options: Any) -> Any:
             outputs = super(kind, model).__call__(*arguments, **options)  # type: ignore[misc]
             if tap._turn is turn:
-                tap.after.tell(outputs, model)
+                tap.after.tell(outputs, model, *arguments, **options)
             return outputs
 
         return call

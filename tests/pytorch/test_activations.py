@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from diagnostics.collectors.pytorch.activations import is_multiplied, last_function
+from diagnostics.collectors.pytorch.activations import function_before, is_multiplied, last_function
 
 INPUTS = torch.randn(4, 3)
 LAYER, BATCHED = nn.Linear(3, 2), torch.randn(5, 4, 3)
@@ -35,6 +35,21 @@ unit = nn.functional.normalize
 )
 def test_is_found_behind_changes_of_shape_and_dtype(prediction, function):
     assert last_function(prediction()) == function
+
+
+@pytest.mark.parametrize(
+    ("prediction", "function"),
+    [
+        (lambda: LAYER(INPUTS).softmax(1).view(2, 4).log_softmax(1), "softmax"),
+        (lambda: LAYER(INPUTS).sigmoid().sigmoid()[:, 0], "sigmoid"),
+        (lambda: LAYER(INPUTS).softmax(1), "linear"),
+        (lambda: LAYER(LAYER(INPUTS).softmax(1) @ torch.ones(2, 3)).softmax(1), "linear"),
+        (lambda: (LAYER(INPUTS).softmax(1) / 0.1).softmax(1), None),
+        (lambda: INPUTS, None),
+    ],
+)
+def test_that_it_was_applied_to_is_found_too(prediction, function):
+    assert function_before(prediction()) == function
 
 
 UNITS = nn.functional.normalize(INPUTS)

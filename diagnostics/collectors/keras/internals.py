@@ -19,6 +19,7 @@ _HOMES = {  # a module, or what a module holds
     "global_state": "keras.src.backend.common.global_state",
     "op_callbacks": "tensorflow.python.framework.op_callbacks",
     "op_def_registry": "tensorflow.python.framework.op_def_registry",
+    "record": "tensorflow.python.eager.record",
     "script_ops": "tensorflow.python.ops.script_ops",
 }
 # How the names of the modules begin that hold TensorFlow's datasets, and Keras' ImageDataGenerator.

@@ -145,6 +145,15 @@ def last_layer(model: keras.Model) -> Any:
     return layer
 
 
+def activation_before(model: keras.Model) -> str | None:
+    """Name the function that makes what a last layer without weights is applied to, likewise."""
+    layer = last_layer(model)
+    if not isinstance(layer, keras.layers.Softmax | keras.layers.Activation) or len(layer._inbound_nodes) != 1:
+        return None
+    parents = layer._inbound_nodes[0].parent_nodes
+    return activation_of(parents[0].operation) if len(parents) == 1 else None
+
+
 def activation_of(layer: Any) -> str | None:
     """Name the function that a layer ends in; None where it is not known."""
     if isinstance(layer, keras.layers.Softmax):

@@ -75,15 +75,18 @@ def last_function(prediction: Tensor) -> str | None:
 
     Changes of shape and dtype are passed over.
     """
-    node = prediction.grad_fn
-    while node is not None:
-        name = re.sub(r"Backward\d*$", "", type(node).__name__)
-        if name == "Sum" and _is_cosine(node):
-            return COSINE
-        if name.rstrip("0123456789") not in _LAYOUT:
-            return _FUNCTIONS.get(name)
-        node = node.next_functions[0][0]
-    return None
+    return _function(_past_layout(prediction.grad_fn))
+
+
+def function_before(prediction: Tensor) -> str | None:
+    """Name the function whose result that last function was applied to, likewise."""
+    node = _past_layout(prediction.grad_fn)
+    return None if not node or not node.next_functions else _function(_past_layout(node.next_functions[0][0]))
+
+
+def _function(node: Any) -> str | None:
+    name = re.sub(r"Backward\d*$", "", type(node).__name__)
+    return COSINE if name == "Sum" and _is_cosine(node) else _FUNCTIONS.get(name)
 
 
 def _is_cosine(node: Any) -> bool:

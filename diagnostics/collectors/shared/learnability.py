@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from diagnostics.facts.array import Array
-from diagnostics.facts.course import CopiedTarget, OrderFit, SimpleFit, TargetHistory
+from diagnostics.facts.course import CopiedTarget, NumberedFit, OrderFit, SimpleFit, TargetHistory
 from diagnostics.facts.loss_contracts import LossKind
 from diagnostics.facts.training import LossHistory
 
@@ -21,6 +21,9 @@ BUCKETS = 256  # that the ids of tokens are counted in
 PAIRS = 2048  # that tokens at their places, and pairs of neighbours, are counted in
 ORDERED = 300  # rows at most whose order is looked at: then the fits take some 0.3 s
 RIDGES = (1e-3, 1e-1, 10.0)  # of the number of rows
+CLASSES = 4, 50  # different targets; three can be put in only three orders
+WHOLE = 0.01  # how far a whole number may be off that comes out of a gradient
+RENUMBERED = 50  # random orders of the classes
 
 
 def simple_fit(inputs: Array, targets: Array, of_classes: bool) -> SimpleFit | None:
@@ -68,8 +71,67 @@ def order_fit(tokens: Array, targets: Array, of_classes: bool) -> OrderFit | Non
     return OrderFit(alone.predicted, alone.error, min(errors), of_classes)
 
 
+def numbered_fit(inputs: Array, targets: Array) -> NumberedFit | None:
+    """Fit targets that are a few whole numbers as classes, and compare their order with random ones.
+
+    A fit is linear in its targets, so the scores of the classes also give what it predicts of any numbering.
+
+    Args:
+        inputs: see `simple_fit`.
+        targets: float64 (n, 1); a whole number may be off by `WHOLE`.
+
+    Returns:
+        None of other targets, and where there are too few distinct rows.
+    """
+    values, classes = np.unique(targets.round(), return_inverse=True)
+    if targets.shape[1] != 1 or not CLASSES[0] <= len(values) <= CLASSES[1]:
+        return None
+    if np.abs(targets - targets.round()).max() > WHOLE:
+        return None
+    parted = _predicted(_features(inputs), np.eye(len(values))[classes.reshape(-1)])
+    if parted is None:
+        return None
+    actual, scores, half = parted
+    wrong = [_error(one, actual, of_classes=True) for _, one in scores]
+
+    def error(numbers: Array) -> float:
+        wanted = actual @ numbers
+        return min(float(np.square(one @ numbers - wanted).mean()) for _, one in scores) / float(wanted.var() or 1)
+
+    generator, own = np.random.default_rng(0), error(values)
+    return NumberedFit(
+        len(values),
+        SimpleFit(
+            half,
+            len(actual),
+            _constant(actual, of_classes=True),
+            min(wrong),
+            scores[int(np.argmin(wrong))][0] == "linear",
+            of_classes=True,
+        ),
+        min(float(((one @ values).round() != actual @ values).mean()) for _, one in scores),
+        RENUMBERED,
+        sum(error(generator.permutation(values)) <= own for _ in range(RENUMBERED)),
+    )
+
+
 def _fit(features: Array, targets: Array, of_classes: bool) -> SimpleFit | None:
     """Fit half of the rows of features (n, m), and predict the other half; see `simple_fit`."""
+    parted = _predicted(features, targets)
+    if parted is None:
+        return None
+    actual, predicted, half = parted
+    errors = [(_error(one, actual, of_classes), name) for name, one in predicted]
+    error, best = min(errors, key=lambda one: one[0])
+    return SimpleFit(half, len(actual), _constant(actual, of_classes), error, best == "linear", of_classes)
+
+
+def _predicted(features: Array, targets: Array) -> tuple[Array, list[tuple[str, Array]], int] | None:
+    """Fit half of the rows in several ways.
+
+    Returns:
+        The targets of the other half, what each fit predicts of them, by its kind, and the size of the first half.
+    """
     first = np.unique(features.round(6), axis=0, return_index=True)[1]
     first = np.random.default_rng(0).permutation(first)[:ROWS]  # NumPy's global state stays as it is
     if len(first) < FEWEST:
@@ -82,18 +144,14 @@ def _fit(features: Array, targets: Array, of_classes: bool) -> SimpleFit | None:
     half = len(features) // 2
     known, asked = features[:half], features[half:]
     centre = targets[:half].mean(axis=0)
-    errors: dict[str, float] = {}
+    predicted = []
     for name, (own, other) in _kernels(known, asked).items():
         values, vectors = np.linalg.eigh(own)
         turned = vectors.T @ (targets[:half] - centre)
         for ridge in RIDGES:
             weights = vectors @ (turned / (np.maximum(values, 0) + ridge * half)[:, None])
-            error = _error(other @ weights + centre, targets[half:], of_classes)
-            errors[name] = min(error, errors.get(name, np.inf))
-    best = min(errors, key=lambda name: errors[name])
-    return SimpleFit(
-        half, len(asked), _constant(targets[half:], of_classes), errors[best], best == "linear", of_classes
-    )
+            predicted.append((name, other @ weights + centre))
+    return targets[half:], predicted, half
 
 
 @dataclass(frozen=True)
@@ -135,6 +193,7 @@ class KeptRows:
             only_target=only_target(self.targets),
             blank=None if measured is None else blank_rows(measured, self.targets),
             copied=None if measured is None else self._copied(measured),
+            numbered=None if of_classes else numbered_fit(self.inputs, self.targets),
         )
 
     def _copied(self, measured: Array) -> CopiedTarget | None:

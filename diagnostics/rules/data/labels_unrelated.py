@@ -9,9 +9,10 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.course import RowLedger, TargetHistory
+from diagnostics.facts.course import RowLedger, SimpleFit, TargetHistory
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.facts.written import WrittenPattern, WrittenPatterns
+from diagnostics.rules.shared.learnable import is_learnable, is_unrelated
 
 ROWS = 32  # different rows that recurred
 DEVIATIONS = 2.0  # above the share that a random reassignment leaves unchanged; noisy labels keep more
@@ -33,9 +34,11 @@ class LabelsUnrelated(Rule):
     excluded. If the targets change about as often as a random reassignment would change them, and the new targets
     belong to other rows, the inputs are paired with the wrong targets.
 
-    `diagnose run` also reads the script. It looks for inputs and targets that are shuffled in place one after the
-    other with the same generator, if it is not reseeded before the second shuffle. It also looks for inputs that
-    are filtered by content while their targets are only cut to the same length.
+    `diagnose run` also reads the script. It looks for inputs and targets that are shuffled one after the other
+    with the same generator, in place or by two drawn orders, if it is not reseeded before the second shuffle. The
+    rule then fits a linear and an RBF (radial basis function) model to half of the training rows, and reports
+    nothing if the fit predicts the other half. It also looks for inputs that are filtered by content while their
+    targets are only cut to the same length.
 
     If the model tags tokens, it checks whether the start tokens of one batch have several different tags, while
     the ends of its rows have at most one tag. For the first batch of a run, it checks whether the inputs were
@@ -70,6 +73,10 @@ class LabelsUnrelated(Rule):
     other rows. Within a batch, the targets of neighbouring rows must differ at least 90% as much as those of two
     random rows. This excludes few-shot training, where each episode has its own targets, which do belong to its
     rows. In PyTorch, the loss must also be at least 95% of that of a constant prediction.
+
+    If the script does not show which list holds the targets, or if the training loss fell below 95% of that of a
+    constant prediction, separate shuffles are reported only if the fit has at least 90% of the constant
+    prediction's error on the other rows. The model may then only have memorised its rows.
 
     For tags, the batch must have at least 8 rows. At least 10% of its start tokens must have a different tag from
     the majority, while all tokens in the last quarter of every row share one tag or are ignored.
@@ -200,20 +207,28 @@ class LabelsUnrelated(Rule):
         cut, apart = written.first("cut_targets"), written.first("shuffled_apart")
         if cut is not None:
             return self._of_filter(cut)
-        if apart is None or (targets is not None and _has_learned(targets)):
+        if apart is None:
+            return None
+        fit = None if targets is None else targets.fit
+        shown = not apart.by_name and (targets is None or not _has_learned(targets))
+        if is_learnable(fit) or not (shown or is_unrelated(fit)):
             return None
         first, second = apart.names
         return self.found(
             f"`{first}` and `{second}` are shuffled separately. The first shuffle advances the random generator, "
             "so the two orders differ. As a result, the model is trained on targets that do not match their "
-            "inputs.",
+            f"inputs.{_of_other_rows(fit)}",
             fix=(
                 f"order = np.random.permutation(len({first})); {first}, {second} = {first}[order], "
                 f"{second}[order]",
             ),
-            evidence={"first": first, "second": second},
+            evidence={
+                "first": first,
+                "second": second,
+                "fit_error": None if fit is None else fit.error,
+                "fit_constant_error": None if fit is None else fit.constant_error,
+            },
             where=apart.where,
-            severity=apart.severity,
         )
 
     def _of_filter(self, cut: WrittenPattern) -> Finding:
@@ -226,6 +241,15 @@ class LabelsUnrelated(Rule):
             evidence={"inputs": inputs, "targets": targets},
             where=cut.where,
         )
+
+
+def _of_other_rows(fit: SimpleFit | None) -> str:
+    if fit is None or not is_unrelated(fit):
+        return ""
+    return (
+        f" A simple model (linear or radial basis) fitted to {fit.fitted} training rows predicts {fit.predicted} "
+        f"others hardly better than a constant: its error is {fit.error:.3g}, against {fit.constant_error:.3g}."
+    )
 
 
 def _has_learned(targets: TargetHistory) -> bool:

@@ -6,20 +6,34 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.course import TargetHistory
 from diagnostics.facts.pipeline import BatchFacts, LossFacts
+from diagnostics.rules.shared.learnable import is_learnable
 
 MIN_ROWS = 8
 FRACTIONS = 0.8  # of the targets: if there are fewer, some may be classes or counts
+AS_GOOD = 0.15  # of random orders: a real order, of grades or counts, is easier to predict than nearly all others
+MORE_WRONG = 0.15  # of the rows, by the rounded numbers
+LEFT = 0.05  # of the loss of a constant prediction: below, the model has learned the classes all the same
 
 
 class AccuracyInRegression(Rule):
-    """Accuracy is used as the metric for a regression.
+    """A classification is trained as a regression, or a regression is measured by accuracy.
 
     ## What it does
     Checks the targets of a batch if the loss is a mean squared or absolute error and the model is compiled with
     an accuracy metric.
 
+    If the targets of such a loss are a few whole numbers, the rule also tests whether their order means anything.
+    It fits linear and RBF (radial basis function) models to half of the sampled training rows: to the targets as
+    classes, to the numbers, and to 50 random renumberings of the classes. It compares how well they predict the
+    other half.
+
     ## Why it is bad
+    With one output and a squared error, the prediction for a row that may be class 0 or class 8 is class 4. Class
+    numbers that were assigned in no particular order are hard to predict as numbers, even if the classes are easy
+    to tell apart.
+
     Accuracy counts the rows whose prediction equals the target. For a single output, Keras first rounds the
     prediction to 0 or 1, so only targets that are exactly 0 or 1 can ever match. The number stays near 0 even for
     the best model and does not change from epoch to epoch. Early stopping or checkpointing by accuracy picks an
@@ -28,26 +42,80 @@ class AccuracyInRegression(Rule):
     ## Example
     ```python
     model.compile("adam", loss="mse", metrics=["accuracy"])     # targets are prices
+
+    loss = nn.MSELoss()(model(x).squeeze(1), topics.float())    # topics are class numbers
     ```
 
     ## Instead
     ```python
     model.compile("adam", loss="mse", metrics=["mae"])
+
+    loss = nn.CrossEntropyLoss()(model(x), topics)              # one output per class
     ```
 
     ## Thresholds
     There must be at least 8 rows with one target each. At least 80% of the targets must not be whole numbers, and
-    there must be at least 8 different values: with fewer, the targets may be smoothed class labels (our choice).
+    there must be at least 8 different values: with fewer, the targets may be smoothed class labels.
+
+    For class numbers, there must be 4 to 50 different whole numbers and at least 100 different rows, and the
+    training loss must end at 5% of that of a constant prediction or more. The fit to the classes must have at most
+    70% of the error rate of a constant prediction (and be lower by five standard errors). Rounded, the fit to the
+    numbers must be wrong for 15% more of the rows. At least 15% of the random renumberings must be as easy to
+    predict as the numbers themselves. Grades, counts and months are easier to predict than nearly all of theirs.
+
+    These thresholds are our own.
 
     ## Known problems
-    Targets that are whole numbers, such as years and counts, are not checked: they may be classes. Models with
-    several outputs, such as autoencoders, are not checked either.
+    Accuracy with targets that are whole numbers, such as years and counts, is not checked: they may be classes.
+    Models with several outputs, such as autoencoders, are not checked either. Class numbers that happen to be in a
+    useful order are not reported.
 
     ## Sources
     Keras' documentation for `compile` ("accuracy" is converted to one of three classification metrics).
     """
 
     severity = "warning"
+    causes = ("not-learning",)
+
+    @check
+    def from_course(self, targets: TargetHistory) -> Finding | None:
+        """Look for class numbers whose order means nothing."""
+        numbered = targets.numbered
+        if numbered is None:
+            raise NotApplicable("needs a regression of a few whole numbers, and at least 100 different rows")
+        late = len(targets.losses) // 2
+        if targets.losses[late:].sum() < LEFT * targets.constant_losses[late:].sum():
+            return None
+        fit = numbered.fit
+        if not is_learnable(fit) or numbered.rounded < fit.error + MORE_WRONG:
+            return None
+        if numbered.as_good < AS_GOOD * numbered.orders:
+            return None
+        return self.found(
+            f"The loss treats the targets as quantities, but they are {numbered.classes} class numbers whose "
+            f"order means nothing: {numbered.as_good} of {numbered.orders} random renumberings of the classes are "
+            f"at least as easy to predict. A simple {'linear' if fit.linear else 'radial-basis'} model fitted to "
+            f"the classes of {fit.fitted} training rows is right for {1 - fit.error:.0%} of {fit.predicted} "
+            f"others; a fit to the numbers, rounded, for {1 - numbered.rounded:.0%}.",
+            fix={
+                "torch": (
+                    f"nn.Linear(..., {numbered.classes})  # as the last layer: one output per class",
+                    "loss = nn.CrossEntropyLoss()(logits, targets.long())",
+                ),
+                "keras": (
+                    f'Dense({numbered.classes}, "softmax")  # as the last layer: one output per class',
+                    'model.compile(..., loss="sparse_categorical_crossentropy")',
+                ),
+            },
+            evidence={
+                "classes": numbered.classes,
+                "orders": numbered.orders,
+                "as_good": numbered.as_good,
+                "wrong_of_classes": fit.error,
+                "wrong_of_constant": fit.constant_error,
+                "wrong_of_numbers": numbered.rounded,
+            },
+        )
 
     @check
     def from_batch(self, batch: BatchFacts, loss: LossFacts) -> Finding | None:

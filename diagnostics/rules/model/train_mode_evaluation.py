@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding, Severity
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.calls import TrainingModeCalls
 from diagnostics.facts.course import Verdicts
 from diagnostics.facts.dependence import ActiveDropout, DependenceFacts
 from diagnostics.facts.layers import TrainModeFacts
@@ -11,6 +12,7 @@ from diagnostics.facts.training import EvaluationHistory, NoGradHistory, Predict
 from diagnostics.text.join import count_of, layers_named
 
 STEPS = 20
+ROWS = 32  # in calls of a fitted Keras model; fewer may be a look at a few examples
 ROUNDS = 2  # of passes without gradients, between steps
 SELDOM = 0.2  # rounds per step; passes that belong to training, as for pseudo-labels, occur at every step
 MOSTLY = 0.9  # of the passes without gradients
@@ -28,6 +30,8 @@ class TrainModeEvaluation(Rule):
     twice with the same inputs. Functions such as `F.dropout` do not see the mode of the model, and stay on unless
     the call turns them off. It also checks whether the forward pass gives a recurrent layer a random initial
     state.
+
+    In Keras, it counts the script's own calls of a fitted model, `model(x, training=True)`, after its `fit`.
 
     ## Why it is bad
     In training mode dropout drops units, so the metrics are pessimistic and differ from run to run. Batch norm
@@ -59,6 +63,10 @@ class TrainModeEvaluation(Rule):
     passed an evaluation loss to `watch.evaluated(loss)`; otherwise it is a note. It is also a note if each
     evaluation is a single pass over at most one training batch: this is how samples are often drawn from a
     generator, in training mode.
+
+    In Keras, calls count only if no call in inference mode, `evaluate`, `predict` or `fit` follows, because batch
+    norm may be recalibrated like this. Calls under a `tf.GradientTape` do not count. The calls must have at least
+    32 rows together. The finding is a note if the same input was passed several times.
 
     Functional dropout counts if it changes the predictions, and is called without its `training` argument or with
     a value that is true in evaluation mode. The finding is a warning if the argument is missing and there were
@@ -119,6 +127,27 @@ class TrainModeEvaluation(Rule):
             (passes, wrong),
             modes,
             "warning" if (certain and not samples) or handed_over else "note",
+        )
+
+    @check
+    def from_calls(self, calls: TrainingModeCalls) -> Finding | None:
+        """Look for an evaluation that calls a fitted Keras model in training mode."""
+        if calls.rows < ROWS:
+            return None
+        named, statistics = layers_named(calls.layers, most=NAMED), any(calls.keeps_statistics)
+        learns = ", and batch norm updated its statistics with this data" if statistics else ""
+        return self.found(
+            f"After training, the script called the model with training=True {count_of(calls.passes, 'time')} "
+            f"(on {calls.rows:,} rows). In this mode, {named} {'behaves' if len(calls.layers) == 1 else 'behave'} "
+            f"differently, so the predictions are not those of the model in inference mode{learns}.",
+            fix=("model(x, training=False)", "model.predict(x)"),
+            evidence={
+                "passes": calls.passes,
+                "rows": calls.rows,
+                "repeated": calls.repeated,
+                "mode_dependent_layers": list(calls.layers),
+            },
+            severity="note" if calls.repeated else None,
         )
 
     @check

@@ -69,7 +69,9 @@ class LearningRateTooHigh(Rule):
 
     In a watched run, updates count as large if they change the weights by 1% or more (the median over layers and
     sampled steps). They also count as large if the first 20 steps changed the weights by 10%, because weights that
-    have grown can make later updates look small. In addition, one of these must hold:
+    have grown can make later updates look small. If a layer has shrunk, as under a strong weight decay, its
+    updates are compared with its first norm; if the median layer ended below 10% of that, the first 20 steps do
+    not count. In addition, one of these must hold:
 
     - The loss diverged. For a classifier trained on cross entropy, the loss over the last quarter of the run is at
       least twice the chance-level loss, and at least 1.5 times both the initial and the lowest loss. Any other

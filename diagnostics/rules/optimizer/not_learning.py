@@ -48,7 +48,7 @@ CUT, EARLY = 1e-3, 0.5  # a rate below this share of the highest, before this sh
 SHOWN = 5  # statements listed as checked; the evidence has all
 SHOWN_LEFT = 3  # causes listed as not tested
 
-SUSPECTED = frozenset({"learning-rate-too-low", "learning-rate-too-high", "dead-units"})
+SUSPECTED = frozenset({"learning-rate-too-low", "learning-rate-too-high", "dead-units", "loss-plateau"})
 
 EXCLUDES: Final = {
     "cannot-overfit-one-batch": ("a copy memorises one batch", "a model that cannot memorise one batch"),

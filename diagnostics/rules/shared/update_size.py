@@ -6,6 +6,7 @@ Several rules share this evidence. `loss_curve` decides which of them reports, a
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from diagnostics.facts.training import StepHistory, UpdateHistory
 LARGE_UPDATE = 0.01  # of a weight, in one step: ten times the rule of thumb of 0.001
 LARGE_FIRST = 0.1  # the same in the first steps; small networks learn well at 3%
 FIRST_STEPS = 20
+SHRUNK = 0.1  # of the first norm: what is left under a weight decay that outweighs the gradient
 TINY_UPDATE = 1e-5  # the same: 10,000 steps, all in one direction, change the weights by a tenth
 FASTEST = 5 / 6  # of the layers are slower than the median of the fastest third
 LONG_RUN = 10_000  # steps: five epochs over 64,000 examples in batches of 32
@@ -35,8 +37,8 @@ def check_measured(updates: UpdateHistory) -> None:
 
 
 def largest_update(updates: UpdateHistory) -> float:
-    """Return the size of the largest update; 0 if none is known."""
-    return float(_update_sizes(updates).max(initial=0.0))
+    """Return the size of the largest update, as `large_updates` measures it; 0 if none is known."""
+    return float(_update_sizes(_of_first_norms(updates)).max(initial=0.0))
 
 
 def moved(steps: StepHistory, updates: UpdateHistory | None) -> float | None:
@@ -49,13 +51,33 @@ def large_updates(updates: UpdateHistory | None, since: int = 0) -> float | None
     """Return the size of updates so large that they explain a loss that does not fall; None if they are not.
 
     Either those since a step, or the very first: these can inflate the weights so far that later updates are small
-    relative to them.
+    relative to them. Weights that have shrunk, as under a strong weight decay, are no measure of an update: it is
+    compared with their first norm, and the very first updates do not count.
     """
-    size = update_size(updates, since)
-    first = update_size(updates, 0, FIRST_STEPS)
+    size = update_size(_of_first_norms(updates), since)
+    first = None if _have_shrunk(updates) else update_size(updates, 0, FIRST_STEPS)
     if first is not None and first >= LARGE_FIRST and (size is None or first > size):
         return first
     return size if size is not None and size >= LARGE_UPDATE else None
+
+
+def _have_shrunk(updates: UpdateHistory | None) -> bool:
+    """Return whether the median layer ended at a small part of its first norm."""
+    if updates is None or not len(updates.steps):
+        return False
+    first, last = updates.weight_norms[0], updates.weight_norms[-1]
+    known = first > 0  # also False for NaN
+    return bool(known.any()) and float(np.median(last[known] / first[known])) < SHRUNK
+
+
+def _of_first_norms(updates: UpdateHistory | None) -> UpdateHistory | None:
+    """Return the updates relative to the first norm of each weight, where that has shrunk since."""
+    if updates is None or not len(updates.steps):
+        return updates
+    norms = updates.weight_norms.astype(np.float64)
+    first = np.fmax(norms, norms[0])
+    shrunk = np.divide(norms, first, out=np.ones_like(norms), where=first > 0)
+    return replace(updates, ratios=updates.ratios * shrunk)
 
 
 def tiny_updates(updates: UpdateHistory) -> bool:

@@ -21,6 +21,7 @@ from .training import Training, Trainings, not_examined
 if TYPE_CHECKING:
     from diagnostics.api.keras_callback import KerasCallback
     from diagnostics.collectors.keras.discover.evaluations import Delivered, Evaluations
+    from diagnostics.collectors.keras.discover.training_calls import TrainingCalls
     from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
     from diagnostics.collectors.keras.discover.untrained_instances import UntrainedInstanceProbe
     from diagnostics.collectors.keras.examine.drawn_batches import FirstBatches
@@ -53,11 +54,13 @@ class FitObserver:
         self._trainings, self._graph, self._losses, self._made_at = trainings, graph, losses, made_at
         self._evaluations: Evaluations | None = None
         self._reported: ReportedMetrics | None = None
+        self._calls: TrainingCalls | None = None
         self.instances: UntrainedInstanceProbe | None = None  # once Keras on TensorFlow is there
 
     def find_evaluations(self, at_close: contextlib.ExitStack) -> None:
         """Observe `evaluate` and `predict`, too."""
         from diagnostics.collectors.keras.discover.evaluations import Evaluations
+        from diagnostics.collectors.keras.discover.training_calls import TrainingCalls
         from diagnostics.collectors.keras.discover.untrained_instances import UntrainedInstanceProbe
         from diagnostics.collectors.keras.examine.reported_metrics import ReportedMetrics
 
@@ -67,6 +70,9 @@ class FitObserver:
         at_close.callback(self._reported.close)
         self.instances = UntrainedInstanceProbe(self._trainings.guard)
         at_close.callback(self.instances.close)
+        self._calls = TrainingCalls(self._trainings.guard)
+        at_close.callback(self._calls.close)
+        at_close.callback(self._trainings.guard.attempt, self._add_calls, self._calls)
 
     def pipeline(self, *arguments: Any, **options: Any) -> Pipeline | None:
         """Return the pipeline of a `fit` whose data can be read without side effects; None for any other."""
@@ -115,6 +121,8 @@ class FitObserver:
         fitted = FitCall(arguments[0], call.arguments, callback._epochs, self._graph, self._losses, shows_batch())
         probes = Probes(fit_probes, FitProbe, fitted, lambda _part, work: self._trainings.guard.attempt(work))
         before = probes.facts("first step")
+        if self._calls is not None:
+            self._trainings.guard.attempt(self._calls.fit_begins, arguments[0])
         compared = self._compare_evaluations(training, callback, arguments[0], call.arguments)
 
         def end() -> None:
@@ -159,9 +167,15 @@ class FitObserver:
         return self._trainings.guard.attempt(self._reported.ledger, model, deadline)
 
     def _add_trained(self, training: Training, model: Any) -> None:
-        """Record the model, of which another instance may be evaluated."""
+        """Record the model, which may be called in training mode, or another instance of it evaluated."""
+        if self._calls is not None:
+            self._calls.fit_ended(model, training)
         if self.instances is not None:
             self.instances.trained(model.trainable_variables, model, training)
+
+    def _add_calls(self, calls: TrainingCalls) -> None:
+        for training, found in calls.facts():
+            training.extend((found,))
 
     def _compare_evaluations(
         self, training: Training, callback: KerasCallback, model: Any, given: dict[str, Any]

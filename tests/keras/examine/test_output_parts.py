@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import diagnostics
+from diagnostics.collectors.keras.model import activation_before
 from tests.keras.programs import X, keras, layers, tf
 
 ANGLES = (25 * np.tanh(X[:, :1])).astype("float32")
@@ -97,3 +98,17 @@ def test_layers_are_called_as_before_afterwards():
     found(Ending(layers.Dense(1, "tanh")), ANGLES)
     assert keras.layers.Layer.__call__ is plain
     assert tf.is_tensor(Ending(layers.Dense(1))(X[:2]))
+
+
+class TestActivationBefore:
+    @pytest.mark.parametrize(
+        ("ending", "before"),
+        [
+            ((layers.Dense(3, "softmax"), layers.Softmax()), "softmax"),
+            ((layers.Dense(3, "softmax"), layers.Activation("softmax"), layers.Reshape((3,))), "softmax"),
+            ((layers.Dense(3), layers.Softmax()), "linear"),
+            ((layers.Dense(3, "softmax"), layers.Dense(3, "softmax")), None),
+        ],
+    )
+    def test_is_that_of_the_layer_below_one_without_weights(self, ending, before):
+        assert activation_before(keras.Sequential([layers.Input((4,)), *ending])) == before

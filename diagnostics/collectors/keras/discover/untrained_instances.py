@@ -113,7 +113,7 @@ class UntrainedInstanceProbe:
             if shapes not in self._used
         ]
 
-    def _passes(self, outputs: Any, model: Any) -> None:
+    def _passes(self, outputs: Any, model: Any, *_arguments: Any, **_options: Any) -> None:
         symbolic = any(isinstance(part, keras.KerasTensor) for part in keras.tree.flatten(outputs))
         if tf.executing_eagerly() and not symbolic:
             self._returned(outputs, model)

@@ -39,6 +39,7 @@ from diagnostics.collectors.keras.losses import (
 )
 from diagnostics.collectors.keras.model import (
     NOT_OFFERED,
+    activation_before,
     computes_loss,
     describe_model,
     fixed_batch_size,
@@ -206,6 +207,7 @@ class KerasPipeline(Pipeline):
             if self._last is None and single is not None:  # a model whose graph of layers is not known
                 self._last = calls.last_activation(keras.tree.flatten(answers)[0])
             outputs = output_facts(single, self.model.loss, self._last, self._single_target())
+            outputs = replace(outputs, applied_to=activation_before(self.model))
             self._outputs_shape = outputs.shape
             yield outputs
             with users_code():

@@ -212,7 +212,8 @@ class FirstStepPipeline(Pipeline):
                 activation = seen.call.made_by
             facts = output_facts(part, target, found.num_classes, activation)
             scaled = seen.call is not None and seen.call.multiplied
-            yield dataclasses.replace(facts, shape=tuple(prediction.shape), multiplied=scaled)
+            before = None if seen.call is None else seen.call.made_from
+            yield dataclasses.replace(facts, shape=tuple(prediction.shape), multiplied=scaled, applied_to=before)
         calls = [] if seen.call is None else [seen.call.fact(whole=seen.exact)]
         calls += [term.fact() for term in seen.terms if term is not seen.call]
         if calls:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.internal import is_own_run
-from diagnostics.collectors.pytorch.activations import is_multiplied, last_function
+from diagnostics.collectors.pytorch.activations import function_before, is_multiplied, last_function
 from diagnostics.collectors.shared.arrays import to_array
 from diagnostics.collectors.shared.loss_match import (
     Recognised,
@@ -66,6 +66,7 @@ class RecordedLoss:
         name: of the function.
         given: its arguments by name; tensors detached.
         made_by: the function that computed it: ``sigmoid``, ``linear``, …; None if not known.
+        made_from: the function that computed what `made_by` was applied to, likewise.
         result: what it returned; None until then.
         node: the number of the result's node in the graph, which outlives the result in `loss_fn(...) * weight`;
             None if it has none.
@@ -79,6 +80,7 @@ class RecordedLoss:
     name: str
     given: Mapping[str, Any]
     made_by: str | None = None
+    made_from: str | None = None
     result: weakref.ref[Tensor] | None = None
     node: int | None = None
     value: Tensor | None = None
@@ -97,6 +99,7 @@ class RecordedLoss:
         recorded = cls(name, {key: one.detach() if isinstance(one, Tensor) else one for key, one in given.items()})
         if type(prediction) is Tensor:
             recorded._source, recorded.made_by = weakref.ref(prediction), last_function(prediction)
+            recorded.made_from = function_before(prediction)
             recorded.multiplied = is_multiplied(prediction)
         recorded.viewed = target._base if type(target) is Tensor else None
         return recorded

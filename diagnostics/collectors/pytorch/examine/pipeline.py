@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +17,13 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, WeightedRandomSampler, default_collate
 
 from diagnostics.collectors.isolation.iterators import iterators_kept
-from diagnostics.collectors.pytorch.activations import activations_seen, last_activation, output_facts
+from diagnostics.collectors.pytorch.activations import (
+    activations_seen,
+    function_before,
+    last_activation,
+    last_function,
+    output_facts,
+)
 from diagnostics.collectors.pytorch.added_tokens import embedding_rows
 from diagnostics.collectors.pytorch.batch import (
     call_loss,
@@ -367,7 +374,9 @@ class PyTorchPipeline(Pipeline):
     def _output_facts(self, classes: int | None) -> OutputFacts:
         if self._prediction is None:
             return OutputFacts((), classes)
-        return output_facts(self._prediction, self._target, classes, last_activation(self.model))
+        last = last_function(self._prediction) or last_activation(self.model)
+        facts = output_facts(self._prediction, self._target, classes, last)
+        return dataclasses.replace(facts, applied_to=function_before(self._prediction))
 
     def _non_finite_rows(self, model: nn.Module) -> tuple[int, ...] | None:
         """Compute the loss of each example alone, to see which of them are to blame.

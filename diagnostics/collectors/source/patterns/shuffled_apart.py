@@ -4,18 +4,44 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from diagnostics.collectors.source.scopes import FUNCTIONS, Found, Scope, Source, calls, dotted, names_in, targets
 
-SEEDING = re.compile(r"seed|state|reset|restore", re.IGNORECASE)
+SEEDING = re.compile(r"seed|state|reset(?!_index)|restore", re.IGNORECASE)
 PAIRING = ("fit", "train_on_batch", "train_test_split")
 """Calls that take inputs, and then their targets."""
 JOINING = ("from_tensor_slices", "TensorDataset")
 """Calls that take rows of several lists; two sets of inputs may stand there, unpaired on purpose."""
-TARGETS = re.compile(r"(?:^|_|\.)(?:y|ys|labels?|targets?|masks?|classes)(?:_|\d|$)", re.IGNORECASE)
-IN_PLACE, COPYING = "shuffle", "permutation"
+ZIPPING = (*JOINING, "zip", "from_dict", "DataFrame")
+"""Calls that take lists of equal length."""
+IN_PLACE, COPYING = "shuffle", ("permutation", "shuffle")
+ORDERS = ("permutation", "randperm")
+
+
+class _Shuffle(NamedTuple):
+    """A list that is brought into a random order.
+
+    Attributes:
+        of: its name.
+        named: its name afterwards.
+        generator: that draws the order.
+        drawn: the call that draws it.
+    """
+
+    of: str
+    named: str
+    generator: str
+    drawn: ast.Call
+
+    def is_apart(self, other: _Shuffle) -> bool:
+        """Return whether this is another list, in another order drawn by the same generator."""
+        return (
+            self.drawn is not other.drawn
+            and self.generator == other.generator
+            and not {self.of, self.named} & {other.of, other.named}
+        )
 
 
 def find(source: Source) -> Iterator[Found]:
@@ -27,9 +53,9 @@ def find(source: Source) -> Iterator[Found]:
     for scope in source.scopes:
         for block in _blocks(scope):
             for first, second, statement in _pairs_of(block):
-                paired = _are_paired(source, scope, first, second, statement.lineno)
+                paired = _are_paired(source, scope, first.named, second.named, statement.lineno)
                 if paired is not None:
-                    yield Found((first, second), statement, scope.name, paired == "by name")
+                    yield Found((first.of, second.of), statement, scope.name, paired == "maybe")
 
 
 def _blocks(scope: Scope) -> Iterator[list[ast.stmt]]:
@@ -42,55 +68,96 @@ def _blocks(scope: Scope) -> Iterator[list[ast.stmt]]:
                 yield block
 
 
-def _pairs_of(block: list[ast.stmt]) -> Iterator[tuple[str, str, ast.stmt]]:
-    latest: tuple[str, str] | None = None  # the generator, and what it shuffled
+def _pairs_of(block: list[ast.stmt]) -> Iterator[tuple[_Shuffle, _Shuffle, ast.stmt]]:
+    latest: list[_Shuffle] = []  # into one order
+    orders: dict[str, ast.Call] = {}  # by name
     for statement in block:
-        made = _shuffle(statement)
-        if made is None:
-            if latest is not None and _ends(statement, *latest):
-                latest = None
+        if any(SEEDING.search(ast.unparse(call.func)) for call in calls(statement)):
+            latest, orders = [], {}
             continue
-        generator, shuffled = made
-        if latest is not None and latest[0] == generator and latest[1] != shuffled:
-            yield latest[1], shuffled, statement
-            latest = None
-        else:
-            latest = generator, shuffled
+        made = list(_shuffles(statement, orders))
+        changed = {name for node in ast.walk(statement) for name in targets(node)}
+        if not made and any(changed & {one.generator, one.of, one.named} for one in latest):
+            latest = []
+        for one in made:
+            if latest and one.is_apart(latest[0]):
+                yield from ((other, one, statement) for other in latest)
+                latest = []
+            elif latest and one.drawn is latest[0].drawn:
+                latest.append(one)
+            else:
+                latest = [one]
+        for name in changed:
+            orders.pop(name, None)
+        if isinstance(statement, ast.Assign):
+            drawn = ((name, value) for name, value in _assigned(statement) if _generator(value, ORDERS))
+            orders |= {name: value for name, value in drawn if isinstance(value, ast.Call)}
 
 
-def _shuffle(statement: ast.stmt) -> tuple[str, str] | None:
-    """Return the generator and what it shuffles: ``rng.shuffle(x)`` or ``x = rng.permutation(x)``."""
-    call = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
-    if not isinstance(call, ast.Call) or len(call.args) != 1 or call.keywords:
+def _shuffles(statement: ast.stmt, orders: Mapping[str, ast.Call]) -> Iterator[_Shuffle]:
+    """Yield what a statement shuffles, as ``rng.shuffle(x)`` does, or ``x = x[rng.permutation(n)]``."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        call = statement.value
+        if (generator := _generator(call, (IN_PLACE,))) and len(call.args) == 1 and (name := dotted(call.args[0])):
+            yield _Shuffle(name, name, generator, call)
+    elif isinstance(statement, ast.Assign):
+        for name, value in _assigned(statement):
+            copied = _copied(name, value)
+            found = (
+                [copied] if copied else [one for node in ast.walk(value) if (one := _taken(name, node, orders))]
+            )
+            if len(found) == 1:
+                yield found[0]
+
+
+def _copied(name: str, value: ast.expr) -> _Shuffle | None:
+    """Read ``x = rng.permutation(x)``; with another name, the argument may be the number of rows."""
+    if not isinstance(value, ast.Call) or len(value.args) != 1 or dotted(value.args[0]) != name:
         return None
+    generator = _generator(value, COPYING)
+    return _Shuffle(name, name, generator, value) if generator else None
+
+
+def _taken(name: str, node: ast.AST, orders: Mapping[str, ast.Call]) -> _Shuffle | None:
+    """Read ``x[rng.permutation(n)]``, ``x[order]``, ``x[order[:400]]`` or ``x.sample(frac=1)``."""
+    if isinstance(node, ast.Subscript):
+        place = node.slice.value if isinstance(node.slice, ast.Subscript) else node.slice
+        drawn = place if isinstance(place, ast.Call) else orders.get(dotted(place))
+        generator = _generator(drawn, ORDERS)
+        if isinstance(drawn, ast.Call) and generator and (of := dotted(node.value)):
+            return _Shuffle(of, name, generator, drawn)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "sample":
+        options = {word.arg: ast.unparse(word.value) for word in node.keywords}
+        if options in ({"frac": "1"}, {"frac": "1.0"}) and not node.args and (of := dotted(node.func.value)):
+            return _Shuffle(of, name, "numpy.random", node)
+    return None
+
+
+def _generator(call: ast.AST | None, functions: tuple[str, ...]) -> str:
+    """Return the generator of a call that draws an order, and may be used again; empty if there is none."""
+    if not isinstance(call, ast.Call):
+        return ""
     generator, _, what = dotted(call.func).rpartition(".")
-    shuffled = dotted(call.args[0])
-    if not generator or not shuffled:
-        return None
-    if isinstance(statement, ast.Assign):
-        return (generator, shuffled) if what == COPYING and list(targets(statement)) == [shuffled] else None
-    return (generator, shuffled) if what == IN_PLACE else None
-
-
-def _ends(statement: ast.stmt, generator: str, shuffled: str) -> bool:
-    """Whether a statement may bring the generator back to where it was, or change what was shuffled."""
-    return any(SEEDING.search(ast.unparse(call.func)) for call in calls(statement)) or any(
-        name in (generator, shuffled) for node in ast.walk(statement) for name in targets(node)
-    )
+    if what not in functions or any(word.arg != "generator" for word in call.keywords):
+        return ""
+    return dotted(call.keywords[0].value) if call.keywords else generator
 
 
 def _are_paired(
     source: Source, scope: Scope, first: str, second: str, line: int
-) -> Literal["surely", "by name"] | None:
-    """Return how sure it is that a call after the line takes a part of one list for inputs, the other for targets.
+) -> Literal["surely", "maybe"] | None:
+    """Return how sure it is that a part of one list serves as inputs, and the same part of the other as targets.
 
     A call that joins lists does so ``surely`` if the file gives one of each pair to a model, and never the other.
+    Lists ``maybe`` belong together if a call takes a row of each, or if both have the same index.
     """
     ours, theirs = {first}, {second}
+    indices: tuple[set[str], set[str]] = set(), set()  # of each list
+    maybe = False
     for node in scope.nodes:
         if getattr(node, "lineno", 0) <= line:
             continue
-        if isinstance(node, ast.Assign) and not _makes_loader(node):
+        if isinstance(node, ast.Assign) and _called(node.value) not in (*PAIRING, *JOINING):
             for name, value in _assigned(node):
                 from_first, from_second = _mentions(value, ours), _mentions(value, theirs)
                 if name in (first, second) and not (from_first or from_second):
@@ -100,11 +167,43 @@ def _are_paired(
                     if derived:
                         known.add(name)
         if isinstance(node, ast.Call):
-            for x, y, is_sure in _pairing(node, _reads_pairs(source)):
-                from_one = {(_mentions(part, ours), _mentions(part, theirs)) for part in (x, y)}
-                if from_one == {(True, False), (False, True)}:
-                    return "surely" if is_sure else "by name"
-    return None
+            if _are_of_both(_pairing(node, _reads_pairs(source)), ours, theirs):
+                return "surely"
+            if _called(node) in (*ZIPPING, *_takers_of_rows(source)):
+                maybe = maybe or _are_of_both(_given(node), ours, theirs)
+        elif isinstance(node, ast.Subscript) and names_in(node.slice):
+            for known, places in zip((ours - theirs, theirs - ours), indices, strict=True):
+                if dotted(node.value) in known:
+                    places.add(ast.dump(node.slice))
+    return "maybe" if maybe or indices[0] & indices[1] else None
+
+
+def _are_of_both(parts: Sequence[ast.expr], ours: set[str], theirs: set[str]) -> bool:
+    """Return whether one part is made of one list alone, and another part of the other."""
+    return {(True, False), (False, True)} <= {(_mentions(part, ours), _mentions(part, theirs)) for part in parts}
+
+
+def _takers_of_rows(source: Source) -> Iterator[str]:
+    """Yield the functions and classes of the file that take the same row of two lists, ``x[i], y[i]``."""
+    for node in source.nodes:
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            found = [
+                inner for inner in ast.walk(node) if isinstance(inner, ast.Subscript) and names_in(inner.slice)
+            ]
+            rows = {(ast.dump(one.slice), dotted(one.value)) for one in found if dotted(one.value)}
+            if len({index for index, _ in rows}) < len(rows):
+                yield node.name
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    """List the arguments of a call, and what a dict, a list or a tuple among them holds."""
+    given: list[ast.expr] = []
+    for part in (*call.args, *(word.value for word in call.keywords)):
+        if isinstance(part, ast.Tuple | ast.List):
+            given += part.elts
+        else:
+            given += part.values if isinstance(part, ast.Dict) else [part]
+    return given
 
 
 def _reads_pairs(source: Source) -> bool:
@@ -121,24 +220,19 @@ def _reads_pairs(source: Source) -> bool:
     return False
 
 
-def _makes_loader(node: ast.Assign) -> bool:
-    return isinstance(node.value, ast.Call) and bool(list(_pairing(node.value)))
+def _called(node: ast.expr) -> str:
+    """Return the last part of the name that an expression calls; empty if it is not a call."""
+    if not isinstance(node, ast.Call):
+        return ""
+    return dotted(node.func).rpartition(".")[2] or getattr(node.func, "attr", "")
 
 
-def _pairing(call: ast.Call, reads_pairs: bool = False) -> Iterator[tuple[ast.expr, ast.expr, bool]]:
-    """Yield what a call takes for inputs, what for their targets, and whether more than names say so."""
-    name = dotted(call.func).rpartition(".")[2] or getattr(call.func, "attr", "")
-    named = {word.arg: word.value for word in call.keywords}
+def _pairing(call: ast.Call, reads_pairs: bool) -> Sequence[ast.expr]:
+    """Return what a call surely takes for inputs and for their targets; nothing of other calls."""
+    name = _called(call)
     if name in PAIRING:
-        given = [*call.args[:2], *(named[word] for word in ("x", "y") if word in named)]
-        if len(given) >= 2:
-            yield given[0], given[1], True
-    elif name in JOINING:
-        only = call.args[0] if len(call.args) == 1 else None
-        given = list(only.elts) if isinstance(only, ast.Tuple | ast.List) else list(call.args)
-        is_sure = reads_pairs and len(given) == 2
-        if len(given) >= 2 and (is_sure or any(TARGETS.search(word) for word in names_in(given[1]))):
-            yield given[0], given[1], is_sure
+        return [*call.args[:2], *(word.value for word in call.keywords if word.arg in ("x", "y"))][:2]
+    return given if name in JOINING and reads_pairs and len(given := _given(call)) == 2 else ()
 
 
 def _assigned(node: ast.Assign) -> Iterator[tuple[str, ast.expr]]:

@@ -9,6 +9,8 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
 
+SQUASHING = ("softmax", "sigmoid")
+
 
 class ProbabilitiesAsLogits(Rule):
     """The model ends in a softmax or sigmoid, and the loss applies another one.
@@ -16,6 +18,9 @@ class ProbabilitiesAsLogits(Rule):
     ## What it does
     If the settings or the value of the loss show that it reads logits, the rule checks whether the predictions add
     up to 1 for every example or come from a softmax or sigmoid layer.
+
+    With any loss, it also checks whether the model's last softmax or sigmoid is applied directly to the result of
+    another one, as in `Dense(10, activation="softmax")` followed by `Softmax()`.
 
     ## Why it is bad
     Probabilities differ by at most 1, so a softmax over them is never confident: with 3 classes, the true one gets
@@ -62,6 +67,8 @@ class ProbabilitiesAsLogits(Rule):
     @check
     def from_loss(self, loss: LossFacts, outputs: OutputFacts) -> Finding | None:
         """Look for probabilities where the loss reads logits."""
+        if outputs.applied_to in SQUASHING and outputs.last_activation in (*SQUASHING, "logsoftmax"):
+            return self._twice(outputs.last_activation, outputs.applied_to, outputs.num_classes)
         if loss.reads is None:
             raise NotApplicable("needs to know whether the loss expects logits or probabilities")
         if loss.reads != "logits" or outputs.non_finite_rows:
@@ -88,6 +95,20 @@ class ProbabilitiesAsLogits(Rule):
                 "loss": loss.name,
                 "loss_reads": loss.reads,
             },
+        )
+
+    def _twice(self, last: str, before: str, classes: int | None) -> Finding:
+        binary = last == "sigmoid"
+        again = "sigmoid" if binary else "softmax"
+        return self.found(
+            f"The model applies two activations in a row: its last {last} gets the output of a {before}, which is "
+            f"already a probability. A {again} of values between 0 and 1 is never confident: "
+            f"{_best(binary, classes)}. Training is slow and plateaus early.",
+            fix={
+                "torch": f"remove one of them: the {before} before the last {last}, or the {last} itself",
+                "keras": f'remove one of them: activation="{before}", or the {last} layer after it',
+            },
+            evidence={"last_activation": last, "applied_to": before, "num_classes": classes},
         )
 
 

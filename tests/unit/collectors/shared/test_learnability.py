@@ -1,6 +1,6 @@
 import numpy as np
 
-from diagnostics.collectors.shared.learnability import FEWEST, KeptRows, order_fit, simple_fit
+from diagnostics.collectors.shared.learnability import FEWEST, KeptRows, numbered_fit, order_fit, simple_fit
 from diagnostics.facts.training import LossHistory
 
 RNG = np.random.default_rng(0)
@@ -97,3 +97,31 @@ class TestOrderFit:
 
     def test_needs_100_different_rows(self):
         assert order_fit(np.tile(self.TOKENS[:99], (3, 1)), np.ones((297, 1)), of_classes=False) is None
+
+
+class TestNumberedFit:
+    def test_finds_no_order_in_the_numbers_of_groups(self):
+        classes = RNG.integers(0, 8, 400)
+        inputs = RNG.normal(size=(8, 6))[classes] + 0.5 * RNG.normal(size=(400, 6))
+        found = numbered_fit(inputs, classes[:, None] + 0.004)
+        assert found.fit.error < 0.3
+        assert found.rounded > found.fit.error + 0.15
+        assert found.as_good > 0.15 * found.orders
+
+    def test_finds_the_order_of_grades(self):
+        inputs = RNG.normal(size=(400, 6))
+        grades = np.clip(np.round(inputs[:, :1] * 2 + inputs[:, 1:2]), -3, 3)
+        assert numbered_fit(inputs, grades).as_good == 0
+
+    def test_finds_the_order_of_months(self):
+        months = RNG.integers(1, 13, 400)
+        season = np.stack([np.cos(months / 6 * np.pi), np.sin(months / 6 * np.pi)], axis=1)
+        found = numbered_fit(season + 0.2 * RNG.normal(size=(400, 2)), months[:, None].astype(float))
+        assert found.as_good < 0.1 * found.orders
+
+    def test_needs_a_few_whole_numbers_one_a_row(self):
+        inputs = RNG.normal(size=(300, 4))
+        assert numbered_fit(inputs, inputs[:, :1]) is None
+        assert numbered_fit(inputs, RNG.integers(0, 3, (300, 1)).astype(float)) is None
+        assert numbered_fit(inputs, np.arange(300.0)[:, None]) is None
+        assert numbered_fit(inputs, RNG.integers(0, 8, (300, 2)).astype(float)) is None

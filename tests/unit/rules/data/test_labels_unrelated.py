@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.course import RowLedger, TargetHistory
+from diagnostics.facts.course import RowLedger, SimpleFit, TargetHistory
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.facts.where import Where
 from diagnostics.facts.written import WrittenPatterns
@@ -21,9 +21,13 @@ DEALT = RowLedger(rows=80, compared=200, changed=130, of_others=130, chance=0.66
 APART = written("shuffled_apart", "images", "labels", line=8)
 
 
-def course(loss):
+MAYBE = WrittenPatterns((dataclasses.replace(APART.patterns[0], by_name=True),))
+
+
+def course(loss, fit_error=None):
     losses = np.full(8, loss)
-    return TargetHistory("cross_entropy", np.arange(8), losses, np.full(8, 1.1), 256, 3)
+    fit = None if fit_error is None else SimpleFit(150, 150, 0.6, fit_error, linear=True, of_classes=True)
+    return TargetHistory("cross_entropy", np.arange(8), losses, np.full(8, 1.1), 256, 3, fit)
 
 
 class TestFires:
@@ -44,6 +48,11 @@ class TestFires:
     def test_on_two_shuffles_in_a_row(self):
         finding = RULE.from_source(APART, course(1.1))
         assert finding.where == Where("train.py", 8, "<module>")
+
+    @pytest.mark.parametrize("pattern", [APART, MAYBE], ids=["surely", "maybe"])
+    def test_on_rows_that_were_memorised(self, pattern):
+        finding = RULE.from_source(pattern, course(0.1, fit_error=0.58))
+        assert (finding.severity, finding.evidence["fit_error"]) == ("error", 0.58)
 
 
 class TestSilent:
@@ -70,6 +79,15 @@ class TestSilent:
 
     def test_on_two_shuffles_after_which_the_run_learned(self):
         assert RULE.from_source(APART, course(0.95)) is None
+
+    @pytest.mark.parametrize("loss", [0.1, 1.1])
+    @pytest.mark.parametrize("pattern", [APART, MAYBE], ids=["surely", "maybe"])
+    def test_on_two_shuffles_of_rows_that_a_fit_predicts(self, pattern, loss):
+        assert RULE.from_source(pattern, course(loss, fit_error=0.2)) is None
+
+    def test_on_lists_that_may_be_unpaired_without_a_measurement(self):
+        assert RULE.from_source(MAYBE) is None
+        assert RULE.from_source(MAYBE, course(1.1)) is None
 
     def test_on_a_source_without_them(self):
         assert RULE.from_source(WrittenPatterns()) is None

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.calls import TrainingModeCalls
 from diagnostics.facts.course import Verdicts
 from diagnostics.facts.dependence import ActiveDropout, DependenceFacts, RandomStateFacts
 from diagnostics.facts.layers import TrainModeFacts
@@ -151,3 +152,15 @@ class TestRandomStates:
     def test_not_applicable_without_one(self):
         with pytest.raises(NotApplicable):
             judge(RULE.from_states, DependenceFacts())
+
+
+class TestKerasCalls:
+    def test_that_evaluate_in_training_mode_are_named(self):
+        finding = RULE.from_calls(TrainingModeCalls(27, 540, False, ("norm", "drop"), (True, False)))
+        assert (finding.rule, finding.severity) == ("train-mode-evaluation", "warning")
+
+    def test_of_one_input_several_times_are_a_note(self):
+        assert RULE.from_calls(TrainingModeCalls(30, 6000, True, ("drop",), (False,))).severity == "note"
+
+    def test_for_a_few_rows_are_ignored(self):
+        assert RULE.from_calls(TrainingModeCalls(1, 8, False, ("drop",), (False,))) is None

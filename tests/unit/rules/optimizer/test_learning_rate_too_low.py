@@ -195,7 +195,8 @@ class TestWhileTraining:
     @pytest.mark.parametrize(("fastest", "silent"), [(1e-3, True), (2e-6, False)])
     def test_is_silent_where_the_last_layers_move_and_no_gradient_reaches_the_first(self, fastest, silent):
         ratios = np.tile(fastest * np.geomspace(1e-8, 1, 12, dtype=np.float32), (20, 1))
-        run = history([0.7] * 400, layers=tuple("abcdefghijkl"), update_ratios=ratios)
+        layers, norms = tuple("abcdefghijkl"), np.ones_like(ratios)
+        run = history([0.7] * 400, layers=layers, update_ratios=ratios, weight_norms=norms)
         assert (judge(RULE.from_history, run, answers([0.7] * 20)) is None) == silent
 
     def test_is_silent_on_a_classifier_that_has_learned_already(self):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.training import UpdateHistory
 from diagnostics.rules.shared import update_size
 from tests.support.courses import history
 
@@ -31,6 +32,22 @@ class TestUpdates:
         assert update_size.large_updates(
             history([1.0] * 400, update=blown_up).updates, since=100
         ) == pytest.approx(0.5)
+
+    @pytest.mark.parametrize(
+        ("last", "size"), [(0.01, None), (1.0, 0.1), (20.0, 0.1)], ids=["shrunk", "same", "grown"]
+    )
+    def test_of_weights_that_have_shrunk_are_compared_with_their_first_norm(self, last, size):
+        norms = np.array([[1.0], *[[last]] * 29])
+        updates = UpdateHistory(("fc",), np.arange(30) * 10, np.array([[0.005], *[[0.1]] * 29]), norms)
+        found = update_size.large_updates(updates, since=100)
+        assert found == (None if size is None else pytest.approx(size))
+
+    def test_of_the_first_steps_do_not_count_if_the_weights_shrank(self):
+        ratios = np.array([[0.2], *[[0.001]] * 29])
+        shrank, grew = (np.array([[1.0], *[[last]] * 29]) for last in (0.01, 5.0))
+        steps = np.arange(30) * 10
+        assert update_size.large_updates(UpdateHistory(("fc",), steps, ratios, shrank)) is None
+        assert update_size.large_updates(UpdateHistory(("fc",), steps, ratios, grew)) is not None
 
     def test_that_are_all_zero_are_not_tiny(self):
         # Another rule says that nothing changes, and why.

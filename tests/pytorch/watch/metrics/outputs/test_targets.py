@@ -157,8 +157,16 @@ def test_targets_that_move_are_left_alone():
     assert watched(lambda out: nn.functional.mse_loss(out, NUMBERS + next(level)), 1) is None
 
 
-def test_no_fit_is_tried_for_a_run_that_learned():
-    assert watched(LOSSES["nn.MSELoss"][0], 1, steps=200, rate=0.1).fit is None
+def test_a_fit_is_tried_also_for_a_run_that_learned():
+    fit = watched(LOSSES["nn.MSELoss"][0], 1, steps=200, rate=0.1).fit
+    assert fit.error < 0.9 * fit.constant_error
+
+
+def test_whole_numbers_are_fitted_as_classes_too():
+    numbered = watched(lambda out: nn.functional.mse_loss(out, NUMBERS.round()), 1, steps=60).numbered
+    assert 4 <= numbered.classes <= 20
+    assert numbered.as_good == 0  # they are in order
+    assert watched(LOSSES["nn.MSELoss"][0], 1).numbered is None
 
 
 def sides(evaluated):

@@ -34,8 +34,26 @@ class TestFires:
         loss = LossFacts(1.09, "cross_entropy", 1.08, reads="logits")
         assert RULE.from_loss(loss, SUMMING).severity == "warning"
 
+    @pytest.mark.parametrize(
+        ("last", "before"), [("softmax", "softmax"), ("logsoftmax", "softmax"), ("sigmoid", "sigmoid")]
+    )
+    def test_on_an_activation_applied_to_another(self, last, before):
+        outputs = OutputFacts((8, 3), 3, last_activation=last, applied_to=before)
+        for reads in ("probabilities", None):
+            loss = LossFacts(1.09, "cross_entropy", 1.08, reads=reads)
+            finding = RULE.from_loss(loss, outputs)
+            assert (finding.severity, finding.evidence["applied_to"]) == ("warning", before)
+
 
 class TestStaysSilent:
+    @pytest.mark.parametrize(
+        ("last", "before"),
+        [("softmax", "linear"), ("softmax", "relu"), ("linear", "softmax"), ("logsoftmax", None)],
+    )
+    def test_on_one_activation_at_the_end(self, last, before):
+        outputs = OutputFacts((8, 3), 3, last_activation=last, applied_to=before)
+        assert RULE.from_loss(LossFacts(1.09, "cross_entropy", 1.08, reads="probabilities"), outputs) is None
+
     def test_where_keras_undoes_the_softmax_and_so_reads_probabilities(self):
         loss = LossFacts(1.09, "cross_entropy", 1.08, reads="probabilities", name="CategoricalCrossentropy")
         outputs = OutputFacts((8, 3), 3, (), 0.2, 0.5, sums_to_one=True, last_activation="softmax")

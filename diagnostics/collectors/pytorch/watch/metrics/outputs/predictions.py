@@ -39,7 +39,6 @@ SMALLEST = 1e-30  # of a probability
 HALF = 0.02  # the same where it was computed in half precision, with eight bits to the number
 TOGETHER = 16  # passes that are read and counted at once; one by one, many small operations would cost more
 TOGETHER_BYTES = 8 * 2**20
-POOR = 0.7  # share of right answers in evaluations, below which they may be at chance
 
 
 @dataclass
@@ -216,13 +215,6 @@ class Predictions(TrainingProbe):
         """Yield the counts."""
         self._read_now()
         yield self._counted()
-
-    def is_poor(self) -> bool:
-        """Whether the evaluations may be at chance."""
-        self._read_now()
-        seen = self._evaluations.values() if self._rows is not None else ()
-        labels = sum(int(one.labels.sum()) for one in seen)
-        return bool(labels) and sum(one.right for one in seen) < POOR * labels
 
     def _read_now(self) -> None:
         read = self._read if self.subject.is_own() else self.on_read

@@ -19,7 +19,7 @@ from diagnostics.collectors.pytorch.discover.loss_calls import OF_NUMBERS, evalu
 from diagnostics.collectors.pytorch.watch.metrics.input_samples import InputSamples
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
 from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel, are_maximized
-from diagnostics.collectors.shared.learnability import order_fit, simple_fit
+from diagnostics.collectors.shared.learnability import numbered_fit, order_fit, simple_fit
 from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.collectors.shared.target_recovery import (
     FORMULAS,
@@ -37,13 +37,12 @@ from diagnostics.collectors.shared.target_rows import (
     sentinel,
 )
 from diagnostics.facts.array import Array
-from diagnostics.facts.course import NegatedLoss, OrderFit, RowLedger, SimpleFit, TargetHistory
+from diagnostics.facts.course import NegatedLoss, NumberedFit, OrderFit, RowLedger, SimpleFit, TargetHistory
 from diagnostics.facts.inputs import InputFacts, TargetSides
 from diagnostics.facts.training import LossHistory
 from diagnostics.taps.torch import on_gradient
 
 from .pass_inputs import ROWS, are_whole, features, is_plain, last_step
-from .predictions import Predictions
 
 MAX_NUMBERS = 2**15  # numbers of an output; larger ones are not looked at
 PASSES = 24  # kept; of more every second is dropped, and only every second taken from then on
@@ -60,7 +59,6 @@ EVALUATED = 32  # passes of evaluations whose targets are kept, `KEPT` numbers o
 KEPT = 1024
 TARGET_DIGITS = 3  # of a target: it comes out of a gradient, with rounding
 ENOUGH = 0.5  # of it: below, the tokens alone were enough, and their order is not looked at
-NOT_LEARNED = 0.9  # of the constant prediction's loss: below, no fit is tried
 
 
 @dataclass
@@ -248,25 +246,19 @@ class Targets(TrainingProbe):
         """Yield what the targets were, and what else follows from them."""
         self.on_read(self.subject.steps)
         losses, maximized = self.subject.history().losses, are_maximized(self.subject.optimizers)
-        # Where the answers are poor, the reason may be wanted.
-        yield self.history(losses, self.subject.probes[Predictions].is_poor())
+        yield self.history(losses)
         yield self.ledger()
         yield self.negated(losses, maximized)
         yield self.sides(self.subject.probes[InputSamples].of_both_sides())
 
-    def history(self, losses: LossHistory | None, fits: bool = False) -> TargetHistory | None:
-        """Return the targets, if a formula gives the losses of the run; None otherwise.
-
-        Args:
-            losses: of the run.
-            fits: whether to try a fit also where the model did learn.
-        """
+    def history(self, losses: LossHistory | None) -> TargetHistory | None:
+        """Return the targets, if a formula gives the losses of the run; None otherwise."""
         found = self._agreeing(losses)
         if found is None:
             return None
         name, agreeing = found
         seen, of = [one for one, _ in agreeing], [moments for _, moments in agreeing]
-        history = _history(name, seen, of, fits, self._outputs())
+        history = _history(name, seen, of, self._outputs())
         self.repeated = None if history is None else _repeated(agreeing)
         if history is not None and name == "squared":
             self._of_training = np.concatenate([moments.rows for _, moments in agreeing])
@@ -337,9 +329,7 @@ def _of_pairs(targets: Array) -> bool:
     return targets.shape[1] >= len(targets) > 1 and bool((targets.round().sum(axis=0) <= 1).all())
 
 
-def _history(
-    name: str, seen: list[_Seen], of: list[_Moments], fits: bool, classes: int = 0
-) -> TargetHistory | None:
+def _history(name: str, seen: list[_Seen], of: list[_Moments], classes: int = 0) -> TargetHistory | None:
     if len({one.mean.shape for one in of}) > 1:
         return None
     sizes = np.array([one.examples for one in seen], float)
@@ -356,7 +346,7 @@ def _history(
     of_classes = formula.kind == "cross_entropy" or (formula.kind == "binary_cross_entropy" and width == 1)
     if losses[late:].sum() > ENOUGH * constant[late:].sum():
         order = _order(seen, of, of_classes)
-    if constant[late:].sum() > 0 and (fits or losses[late:].sum() >= NOT_LEARNED * constant[late:].sum()):
+    if constant[late:].sum() > 0:
         fit = _fit(seen, of, of_classes)
     steps = np.array([one.step for one in seen])
     rows = np.concatenate([one.rows for one in of]).round(TARGET_DIGITS)
@@ -376,6 +366,7 @@ def _history(
         inputs is not None and are_standardised(inputs),
         None if inputs is None else sentinel(inputs),
         order,
+        None if of_classes else _numbered(seen, of),
     )
 
 
@@ -405,11 +396,22 @@ def _order(seen: list[_Seen], of: list[_Moments], of_classes: bool) -> OrderFit 
 
 
 def _fit(seen: list[_Seen], of: list[_Moments], of_classes: bool) -> SimpleFit | None:
+    rows = _fitted_rows(seen, of)
+    return None if rows is None else simple_fit(*rows, of_classes)
+
+
+def _numbered(seen: list[_Seen], of: list[_Moments]) -> NumberedFit | None:
+    rows = _fitted_rows(seen, of)
+    return None if rows is None else numbered_fit(*rows)
+
+
+def _fitted_rows(seen: list[_Seen], of: list[_Moments]) -> tuple[Array, Array] | None:
+    """Return inputs and targets for fits; None where the inputs of passes differ in kind or size."""
     pairs = _of_rows(seen, of)
     kinds = {(inputs.dtype.kind, inputs.shape[1:]) for inputs, _ in pairs}
     if not pairs or (len(kinds) > 1 and {kind for kind, _ in kinds} != {"i"}):
         return None
-    return simple_fit(*_together(pairs), of_classes)
+    return _together(pairs)
 
 
 def _of_rows(seen: list[_Seen], of: list[_Moments]) -> list[tuple[Array, Array]]:
