@@ -76,7 +76,8 @@ class UnevenAccumulation(Rule):
         uneven = ratios >= RATIO
         if uneven.mean() < OFTEN or np.median(misplaced) < MISPLACED:
             return None
-        typical = int(np.argsort(misplaced)[len(misplaced) // 2])
+        found = np.flatnonzero(uneven)
+        typical = int(found[np.argsort(misplaced[found])[len(found) // 2]])
         counts, weights = labels.counts[typical], labels.weights[typical]
         of_labels, of_weight = counts / counts.sum(), counts * weights / (counts @ weights)
         worst = int(np.abs(of_weight - of_labels).argmax())
