@@ -41,9 +41,14 @@ def test_silent_on_equal_batches_with_a_smaller_last_one():
     assert RULE.from_passes(facts(counts, mean_of_means)) is None
 
 
-def test_silent_on_texts_of_ordinary_lengths():
-    drawn = np.random.default_rng(0).lognormal(4, 0.6, (20, 4, 8)).astype(int).sum(-1)
+def test_silent_on_four_texts_of_ordinary_lengths_in_each_pass():
+    drawn = np.random.default_rng(0).lognormal(4, 0.6, (20, 8, 4)).astype(int).sum(-1)
     assert RULE.from_passes(facts(drawn.tolist(), mean_of_means)) is None
+
+
+def test_warns_of_one_text_of_ordinary_length_in_each_pass():
+    drawn = np.random.default_rng(0).lognormal(4, 0.7, (20, 8)).astype(int)
+    assert RULE.from_passes(facts(drawn.tolist(), mean_of_means)).severity == "warning"
 
 
 def test_silent_on_two_batches_whose_sizes_never_change():
