@@ -5,6 +5,7 @@ $ python solutions/27_unequal_shares/train.py
 
 import os
 import random
+from itertools import chain
 
 import torch
 from torch.utils.data import DataLoader
@@ -25,7 +26,7 @@ SEED = int(os.environ.get("ZOO_SEED", 0))
 
 set_seed(SEED)
 
-# data: chats in which lists are sorted, and ratings of one word, on which users differ
+# data: chats in which lists are sorted, and ratings, on which users differ
 instructions = lab.instructions()
 tokenizer = AutoTokenizer.from_pretrained(MODEL, padding_side="left")
 
@@ -60,7 +61,7 @@ def collate(conversations):
 
 
 sorting = tasks("train", "Sort")
-chats = [sum(sorting[i : i + TASKS], []) for i in range(0, len(sorting), TASKS)]
+chats = [list(chain(*sorting[i : i + TASKS])) for i in range(0, len(sorting), TASKS)]
 ratings = [rating(question) for question, _ in tasks("train", "How")]
 loaders = [  # chats with chats, ratings with ratings: less padding
     DataLoader(kind, BATCH_SIZE, shuffle=True, drop_last=True, collate_fn=collate)
@@ -74,7 +75,7 @@ optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE)
 schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, EPOCHS * steps)
 
 model.train()
-for epoch in range(EPOCHS):
+for _ in range(EPOCHS):
     batches = [batch for loader in loaders for batch in loader]
     random.shuffle(batches)
     for step in range(steps):
@@ -98,7 +99,8 @@ prompts = tokenizer.apply_chat_template(
 )
 tokens = model.generate(**prompts, max_new_tokens=MAX_NEW_TOKENS, do_sample=False)
 answers = tokens[:, prompts["input_ids"].shape[1] :]
-said = [text.strip() for text in tokenizer.batch_decode(answers, skip_special_tokens=True)]
-right = [text == turns[1]["content"] for text, turns in zip(said, held_out, strict=True)]
+texts = tokenizer.batch_decode(answers, skip_special_tokens=True)
+said = [text.strip() for text in texts]
+right = [t == turns[1]["content"] for t, turns in zip(said, held_out, strict=True)]
 print(held_out[0][0]["content"], "->", said[0])
 print(f"exact_match={sum(right) / len(right):.3f}")

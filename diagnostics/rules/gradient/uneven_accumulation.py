@@ -41,7 +41,7 @@ class UnevenAccumulation(Rule):
     ```python
     labels = sum((micro["labels"][:, 1:] != -100).sum() for micro in micro_batches)
     for micro in micro_batches:
-        loss = model(**micro, num_items_in_batch=labels).loss  # the sum over its labels / all labels of the step
+        loss = model(**micro, num_items_in_batch=labels).loss  # its sum / all labels
         loss.backward()
     optimizer.step()
     ```
@@ -49,8 +49,8 @@ class UnevenAccumulation(Rule):
     ## Thresholds
     There must be at least 4 measured steps. In at least half of them, one label must weigh at least twice as much
     as another. In the median step, at least 20% of the weight must be on other micro-batches than with equal
-    weights. For comparison: of texts whose lengths are log-normal with σ = 0.6, eight micro-batches of one text
-    misplace 22%, and eight of four texts 12%. These thresholds are our own.
+    weights. For comparison: with log-normal text lengths (standard deviation of the logarithm: 0.6), eight
+    micro-batches of one text misplace 22%, and eight of four texts 12%. These thresholds are our own.
 
     ## Known problems
     Passes that have the same number of labels in every step are not compared: a labelled and an unlabelled batch,
