@@ -26,6 +26,7 @@ from diagnostics.facts.layers import (
     UnderflowFacts,
 )
 from diagnostics.facts.nonfinite import FrameFacts, OriginFacts
+from diagnostics.facts.where import Where
 from diagnostics.facts.written import SettingFacts
 
 OF_RECURRENT = " layer "
@@ -300,6 +301,29 @@ class GraphFacts:
     alive: Array
 
 
+@frozen
+class LabelWeightFacts:
+    """What a label weighs in m sampled steps, each of which adds up the gradients of several backward passes.
+
+    There where each of the passes differentiates one known loss of class indices, in which all labels that are not
+    ignored weigh the same.
+
+    Attributes:
+        steps: integers (m,), rising.
+        counts: by step, integers (passes,): the labels that the loss of the pass counts.
+        weights: by step, float64 (passes,): the factor of a label's term in what is differentiated, all positive;
+            a loss scaler's is included, which is the same in a whole step.
+        where: the line that computes the loss; None if not known.
+    """
+
+    described: ClassVar[str] = "accumulated passes with losses of labels"
+
+    steps: Array
+    counts: tuple[Array, ...]
+    weights: tuple[Array, ...]
+    where: Where | None = None
+
+
 WATCHED = (
     StepHistory,
     LossHistory,
@@ -328,6 +352,7 @@ WATCHED = (
     StepOrderFacts,
     SettingFacts,
     BatchNormFacts,
+    LabelWeightFacts,
 )
 """What a watched run gives."""
 

@@ -20,6 +20,7 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
+from torch.utils.hooks import unserializable_hook
 
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.recording import is_recorded, unless_recorded
@@ -187,7 +188,8 @@ class _Batches(Tap):
 
 def on_gradient(tensor: Tensor, work: Callable[[Tensor], object]) -> None:
     """Call `work` with the gradient of a tensor, each time that a backward pass reaches it."""
-    tensor.register_hook(partial(call_without_user_modes, work))
+    # Marked, so that `torch.save` of a loss does not warn of a hook that the script knows nothing about.
+    tensor.register_hook(unserializable_hook(partial(call_without_user_modes, work)))
 
 
 optimizer_init = Tap("__init__", Optimizer)

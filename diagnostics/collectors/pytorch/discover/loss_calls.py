@@ -305,14 +305,8 @@ class LossRecorder:
     def _hear(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Returned | None:
         if not torch.is_grad_enabled() or len(self.heard) >= MAX_CALLS:
             return None
-        given = _by_name(name, arguments, options)
-        prediction: Any = given.get("input")
-        # A compiler traces with tensors of other types; others behave in their own way.
-        if type(prediction) is not Tensor or type(given.get("target")) is not Tensor:
+        if (call := _differentiable(name, arguments, options)) is None:
             return None
-        if not prediction.requires_grad or prediction.is_meta:
-            return None
-        call = RecordedLoss.of(name, given)
         call.where = script_line()
         self._before(call)
         self.heard.append(call)
@@ -371,6 +365,37 @@ class EvaluationCalls:
 
 
 evaluation_calls = EvaluationCalls()
+
+
+def hear_labels(
+    hear: Callable[[RecordedLoss], Returned | None], is_mine: Callable[[], bool], guard: FaultGuard
+) -> Callable[[], None]:
+    """Hear the losses of class indices that may be differentiated; return what ends it.
+
+    Args:
+        hear: takes such a call, and returns what takes its result.
+        is_mine: whether to hear a call that is made now.
+        guard: runs the work.
+    """
+
+    def came(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Returned | None:
+        call = _differentiable(name, arguments, options)
+        return hear(call) if call is not None and call.indexed else None
+
+    functions = [_FUNCTIONS[name] for name in functions_for("classes")]
+    return overheard.join(functions, Listener(came, is_mine, guard))
+
+
+def _differentiable(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> RecordedLoss | None:
+    """Record a call whose prediction has a gradient; None if it has none, or is no plain tensor."""
+    given = _by_name(name, arguments, options)
+    prediction: Any = given.get("input")
+    # A compiler traces with tensors of other types; others behave in their own way.
+    if type(prediction) is not Tensor or type(given.get("target")) is not Tensor:
+        return None
+    if not prediction.requires_grad or prediction.is_meta:
+        return None
+    return RecordedLoss.of(name, given)
 
 
 def _by_name(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:

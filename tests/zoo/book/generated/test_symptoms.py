@@ -187,6 +187,7 @@ class TestChecks:
         "doubled-special-token": lambda p: p["batch"].update(input_ids=torch.tensor([[0, 0, 2, 1]])),
         "labels-shifted-twice": lambda p: p["batch"].update(labels=torch.tensor([[2, 3, 1]])),
         "examples-mixed": lambda p: p["model"].append(nn.Softmax(dim=0)),
+        "uneven-accumulation": lambda p: p["dataset"].tensors[1][:20].fill_(-100),
         "padding-attended": lambda p: p["batch"].update(input_ids=torch.tensor([[0, 2, 1, 1]])),
         "packed-examples-attend": lambda p: p["batch"].update(position_ids=torch.tensor([[0, 1, 0, 1]])),
     }
