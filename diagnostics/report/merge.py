@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from diagnostics.engine.finding import SEVERITIES, Finding, Severity, Stage
 from diagnostics.engine.rule import Rule
 from diagnostics.facts.batch_view import BatchView
+from diagnostics.facts.training import LossHistory
 from diagnostics.facts.where import NO_PLACES, Places
 from diagnostics.report.contents import StageResult, Status
 from diagnostics.rules.registry import all_rules, causality_of
@@ -47,12 +50,14 @@ class TrainingReports:
         trained_alone: whether no other training steps in turn with it, as those of two players do: what goes wrong
             in one of them goes wrong in the other.
         places: lines of the script, for findings that name none.
+        continued: of the later trainings of the same model that were watched.
     """
 
     examined: Report | None
     watched: Report | None
     trained_alone: bool = True
     places: Places = NO_PLACES
+    continued: tuple[Report, ...] = ()
 
     @property
     def both(self) -> list[Report]:
@@ -61,15 +66,26 @@ class TrainingReports:
 
     @property
     def _examined_after_run(self) -> Report | None:
-        history = None if self.watched is None else self.watched.history
-        if self.examined is None or history is None or history.losses is None:
+        losses = None if self.watched is None else _losses([self.watched, *self.continued])
+        if self.examined is None or losses is None:
             return self.examined
         rules = {rule.name: rule for rule in all_rules()}
         findings = [
-            rules[finding.rule].after_run(finding, history.losses) if finding.rule in rules else finding
+            rules[finding.rule].after_run(finding, losses) if finding.rule in rules else finding
             for finding in self.examined.findings
         ]
         return replace(self.examined, findings=tuple(findings))
+
+
+def _losses(courses: Sequence[Report]) -> LossHistory | None:
+    """Return the losses of successive trainings of one model as those of a single run; None if none are known."""
+    steps, values, before = [], [], 0
+    for history in (course.history for course in courses if course.history is not None):
+        if history.losses is not None:
+            steps.append(history.losses.steps + before)
+            values.append(history.losses.values)
+        before += history.steps.total_steps
+    return LossHistory(np.concatenate(steps), np.concatenate(values)) if steps else None
 
 
 def merged(

@@ -145,8 +145,15 @@ class ScriptObserver:
         """
         from diagnostics.report.library_findings import named_by_libraries
 
+        courses = {id(each): self.course(each, complete) for each in self.trainings}
         reports = [
-            TrainingReports(each.examined, self.course(each, complete), each.trained_alone, each.places)
+            TrainingReports(
+                each.examined,
+                courses[id(each)],
+                each.trained_alone,
+                each.places,
+                tuple(course for later in self._trainings.continued(each) if (course := courses[id(later)])),
+            )
             for each in self.trainings
         ]
         told = self._trainings.guard.attempt(named_by_libraries, self.library_messages)

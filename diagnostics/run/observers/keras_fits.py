@@ -68,6 +68,10 @@ class FitObserver:
         self.instances = UntrainedInstanceProbe(self._trainings.guard)
         at_close.callback(self.instances.close)
 
+    def model(self, target: Any) -> Any:
+        """Return the model, whose method was called."""
+        return target
+
     def pipeline(self, *arguments: Any, **options: Any) -> Pipeline | None:
         """Return the pipeline of a `fit` whose data can be read without side effects; None for any other."""
         import keras
