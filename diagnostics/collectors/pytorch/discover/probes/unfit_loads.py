@@ -84,9 +84,10 @@ def compare(module: nn.Module, unchanged: Mapping[str, nn.Parameter], trained: n
     }
     if not lost:
         return None
-    restored = sum(
-        _are_equal(own, theirs[name]) for name, own in module.named_parameters() if name in theirs and name not in lost
+    others = (
+        (own, theirs[name]) for name, own in module.named_parameters() if name in theirs and name not in lost
     )
+    restored = sum(_are_equal(own, other) for own, other in others)
     return ObjectLedger(type(module).__name__, lost=lost, restored=restored) if restored else None
 
 
