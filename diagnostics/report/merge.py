@@ -61,20 +61,26 @@ class TrainingReports:
 
     @property
     def both(self) -> list[Report]:
-        """Those of the two that exist, in order of time; what the run refuted is a note in the first."""
-        return [report for report in (self._examined_after_run, self.watched) if report is not None]
+        """Those of the two that exist, in order of time.
 
-    @property
-    def _examined_after_run(self) -> Report | None:
+        What the run, or a later training of the model, refuted is a note.
+        """
         losses = None if self.watched is None else _losses([self.watched, *self.continued])
-        if self.examined is None or losses is None:
-            return self.examined
-        rules = {rule.name: rule for rule in all_rules()}
-        findings = [
-            rules[finding.rule].after_run(finding, losses) if finding.rule in rules else finding
-            for finding in self.examined.findings
-        ]
-        return replace(self.examined, findings=tuple(findings))
+        examined, watched = self.examined, self.watched
+        if examined is not None and losses is not None:
+            examined = _after_run(examined, losses)
+        if watched is not None and losses is not None and self.continued:
+            watched = _after_run(watched, losses)
+        return [report for report in (examined, watched) if report is not None]
+
+
+def _after_run(report: Report, losses: LossHistory) -> Report:
+    rules = {rule.name: rule for rule in all_rules()}
+    findings = [
+        rules[finding.rule].after_run(finding, losses) if finding.rule in rules else finding
+        for finding in report.findings
+    ]
+    return replace(report, findings=tuple(findings))
 
 
 def _losses(courses: Sequence[Report]) -> LossHistory | None:
