@@ -35,7 +35,7 @@ def test_the_same_values_with_other_codes(observed):
     del encoder
     assert found(observed) == [("user", (20, 13), 13, 13)]
     (fact,) = observed.facts()
-    assert (fact.kind, fact.where.line - fact.first.line) == ("LabelEncoder", 2)
+    assert (fact.kind, fact.where.file) == ("LabelEncoder", fact.first.file)
 
 
 def test_columns_of_a_table(observed):
