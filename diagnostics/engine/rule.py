@@ -121,13 +121,14 @@ class Rule:
         return (inspect.getdoc(self) or "").split("\n\n")[0].replace("\n", " ")
 
     def after_run(self, finding: Finding, losses: LossHistory) -> Finding:
-        """Return a finding of the first step as it is worth when the run is over.
+        """Return a finding as it is worth when the run, or all trainings of its model, are over.
 
         A rule that predicts from the first step how the run will go returns a note where the run went otherwise.
+        So does one that judges a first stage by itself where a later stage of the same model went otherwise.
 
         Args:
-            finding: of this rule.
-            losses: of the whole run.
+            finding: of this rule, from the first step, or from a training that others of the model followed.
+            losses: of the whole run, and of the trainings that followed.
         """
         return finding
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import field
 from typing import ClassVar
 
@@ -216,6 +217,9 @@ class ObjectLedger:
         batches: that the statistics of the trained model have seen.
         optimizer: class of those that made one step each, and kept a state.
         lone_steps: of these, in a row.
+        lost: sizes, by name, of matrices that the trained model has trained, while the other one, evaluated after
+            a load, has them as they were initialised.
+        restored: matrices that the two have in common, and that were trained.
     """
 
     described: ClassVar[str] = "other models and optimizers than the trained ones"
@@ -229,6 +233,8 @@ class ObjectLedger:
     batches: int = 0
     optimizer: str = ""
     lone_steps: int = 0
+    lost: Mapping[str, int] = field(default_factory=dict)
+    restored: int = 0
 
 
 @frozen

@@ -369,6 +369,31 @@ class BaselineFacts:
     notes: tuple[str, ...] = ()
 
 
+@frozen
+class RefittedEncoder:
+    """An encoder of scikit-learn that was fitted twice on a column of one name, and used both times.
+
+    Attributes:
+        kind: its class.
+        column: the name.
+        values: how many different ones it knew after the first fit, and after the second.
+        shared: values that it knew both times.
+        moved: of these, how many got another code.
+        first: the line of the first fit; None if it is not known.
+        where: that of the second.
+    """
+
+    described: ClassVar[str] = "an encoder that was fitted twice"
+
+    kind: str
+    column: str
+    values: tuple[int, int]
+    shared: int
+    moved: int
+    first: Where | None
+    where: Where | None
+
+
 DataFact = (
     DatasetFacts
     | DatasetLength

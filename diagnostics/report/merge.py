@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from diagnostics.engine.finding import SEVERITIES, Finding, Severity, Stage
 from diagnostics.engine.rule import Rule
 from diagnostics.facts.batch_view import BatchView
+from diagnostics.facts.training import LossHistory
 from diagnostics.facts.where import NO_PLACES, Places
 from diagnostics.report.contents import StageResult, Status
 from diagnostics.rules.registry import all_rules, causality_of
@@ -47,29 +50,48 @@ class TrainingReports:
         trained_alone: whether no other training steps in turn with it, as those of two players do: what goes wrong
             in one of them goes wrong in the other.
         places: lines of the script, for findings that name none.
+        continued: of the later trainings of the same model that were watched.
     """
 
     examined: Report | None
     watched: Report | None
     trained_alone: bool = True
     places: Places = NO_PLACES
+    continued: tuple[Report, ...] = ()
 
     @property
     def both(self) -> list[Report]:
-        """Those of the two that exist, in order of time; what the run refuted is a note in the first."""
-        return [report for report in (self._examined_after_run, self.watched) if report is not None]
+        """Those of the two that exist, in order of time.
 
-    @property
-    def _examined_after_run(self) -> Report | None:
-        history = None if self.watched is None else self.watched.history
-        if self.examined is None or history is None or history.losses is None:
-            return self.examined
-        rules = {rule.name: rule for rule in all_rules()}
-        findings = [
-            rules[finding.rule].after_run(finding, history.losses) if finding.rule in rules else finding
-            for finding in self.examined.findings
-        ]
-        return replace(self.examined, findings=tuple(findings))
+        What the run, or a later training of the model, refuted is a note.
+        """
+        losses = None if self.watched is None else _losses([self.watched, *self.continued])
+        examined, watched = self.examined, self.watched
+        if examined is not None and losses is not None:
+            examined = _after_run(examined, losses)
+        if watched is not None and losses is not None and self.continued:
+            watched = _after_run(watched, losses)
+        return [report for report in (examined, watched) if report is not None]
+
+
+def _after_run(report: Report, losses: LossHistory) -> Report:
+    rules = {rule.name: rule for rule in all_rules()}
+    findings = [
+        rules[finding.rule].after_run(finding, losses) if finding.rule in rules else finding
+        for finding in report.findings
+    ]
+    return replace(report, findings=tuple(findings))
+
+
+def _losses(courses: Sequence[Report]) -> LossHistory | None:
+    """Return the losses of successive trainings of one model as those of a single run; None if none are known."""
+    steps, values, before = [], [], 0
+    for history in (course.history for course in courses if course.history is not None):
+        if history.losses is not None:
+            steps.append(history.losses.steps + before)
+            values.append(history.losses.values)
+        before += history.steps.total_steps
+    return LossHistory(np.concatenate(steps), np.concatenate(values)) if steps else None
 
 
 def merged(

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 
+from diagnostics.collectors.encoder_fits import MODULE as ENCODERS
 from diagnostics.collectors.isolation.collection import without_collection
 from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.collectors.isolation.patching import Patches
@@ -125,6 +126,7 @@ class ScriptObserver:
             (keras.fit_on_torch.module, partial(self._with_fits, keras.fit_on_torch)),
             (keras.fit_on_jax.module, partial(self._with_fits, keras.fit_on_jax)),
             (METRICS, partial(self._trainings.guard.attempt, self._metrics.find)),
+            (ENCODERS, partial(self._trainings.guard.attempt, self._metrics.find_encoders)),
         ):
             # At once, if it was imported before.
             self._at_close.callback(after_import(module, partial(self._if_supported, module, then)))
@@ -145,8 +147,15 @@ class ScriptObserver:
         """
         from diagnostics.report.library_findings import named_by_libraries
 
+        courses = {id(each): self.course(each, complete) for each in self.trainings}
         reports = [
-            TrainingReports(each.examined, self.course(each, complete), each.trained_alone, each.places)
+            TrainingReports(
+                each.examined,
+                courses[id(each)],
+                each.trained_alone,
+                each.places,
+                tuple(course for later in self._trainings.continued(each) if (course := courses[id(later)])),
+            )
             for each in self.trainings
         ]
         told = self._trainings.guard.attempt(named_by_libraries, self.library_messages)

@@ -31,15 +31,18 @@ class NewWeights:
         """Observe `from_pretrained` from now on."""
         return subscribe(guard.attempt, (taps.log_state_dict_report.after, self._reported))
 
+    def unchanged_in(self, model: nn.Module) -> dict[str, nn.Parameter]:
+        """Return those that were never changed, by name."""
+        return {
+            name: parameter
+            for name, parameter in (uncompiled(model).named_parameters() if len(self._sums) else ())
+            if (before := self._sums.get(parameter)) is not None and before == _sum(parameter)
+        }
+
     def frozen_in(self, model: nn.Module) -> dict[str, int]:
         """Return the sizes, by name, of those that require no gradient and were never changed."""
-        return {
-            name: parameter.numel()
-            for name, parameter in uncompiled(model).named_parameters()
-            if not parameter.requires_grad
-            and (before := self._sums.get(parameter)) is not None
-            and before == _sum(parameter)
-        }
+        unchanged = self.unchanged_in(model).items()
+        return {name: parameter.numel() for name, parameter in unchanged if not parameter.requires_grad}
 
     def _reported(
         self, _result: Any, *_arguments: Any, model: Any = None, loading_info: Any = None, **_: Any

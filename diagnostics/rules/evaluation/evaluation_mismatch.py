@@ -10,7 +10,7 @@ import numpy as np
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
-from diagnostics.facts.data import TokenSides
+from diagnostics.facts.data import RefittedEncoder, TokenSides
 from diagnostics.facts.dependence import DependenceFacts, ShiftedPositions
 from diagnostics.facts.inputs import CutGenerations, InputFacts, InputSample, TargetSides
 from diagnostics.facts.written import WrittenPatterns
@@ -34,6 +34,7 @@ from diagnostics.rules.shared.input_shift import (
 from diagnostics.rules.shared.unseen_tokens import UnseenTokens, unseen_tokens
 from diagnostics.text.join import among, capitalized, listed
 
+SHARED, RECODED = 8, 0.5  # values known after both fits of an encoder, and share of them with another code
 TRAINING_ROWS, EVALUATION_ROWS = 32, 16  # least numbers of rows; fewer may differ by chance
 FACTOR = 5.0  # in scale; noise, another camera or another year do not make that much difference
 FACTOR_STANDARD = 3.0  # if only one side is standardised: 1 / 0.3081, as for digits, is just above
@@ -102,7 +103,8 @@ class EvaluationMismatch(Rule):
     levels). Then it checks whether the channels are the same but in a different order, as when images are read as
     BGR on one side, or when the columns of a table were sorted. For a regression, it also compares the targets
     that the loss receives. Under `diagnose run`, it also searches the script for a scikit-learn scaler or encoder
-    that is fitted on the training data and again on the evaluation data. If `generate` from transformers was
+    that is fitted on the training data and again on the evaluation data, and observes the fits of label and
+    ordinal encoders: do the same values get other codes after a second fit? If `generate` from transformers was
     called without a length limit, it counts the sequences that end at the default length without an end token. It
     compares that length with the lengths of the targets.
 
@@ -179,6 +181,11 @@ class EvaluationMismatch(Rule):
     note unless the evaluation rows are known to follow the training rows in the same dataset: because of
     `validation_split`, slices of one array, or two ranges of a `Subset`.
 
+    An encoder counts as refitted if the same object was fitted two or three times on columns of the same name (of
+    a pandas Series or DataFrame) and encoded something each time. At least 8 values must be known after both
+    fits, and at least half of them must have another code. It is not reported if one training began between the
+    two fits and another one after them, as with folds.
+
     Left padding is reported if its removal changes at least 3 predictions and at least a quarter of all
     predictions. Replacing the pad tokens with other tokens must change nothing, padding on the right must have a
     different effect, and the training batch must have no left padding. If a module takes `position_ids`, at most
@@ -190,10 +197,11 @@ class EvaluationMismatch(Rule):
     Evaluation rows from another domain are also reported if they differ this much. Because time series drift, the
     rule reports only three differences if each row resembles the previous one: another range, another spacing of
     values made from bytes, or scales that differ by a factor of 20. Small differences, such as slightly different
-    normalisation constants, go unnoticed, and so do swapped channels with the same distribution. Passes before the
-    first step, and passes with gradients, are not checked. A split by time is also reported if this many of its
-    evaluation tokens are new. Rows that are ordered by numeric features are not reported, because a series drifts
-    in the same way. Shifted positions are not detected if a Trainer runs the evaluation.
+    normalisation constants, go unnoticed, and so do swapped channels with the same distribution. Passes before
+    the first step, and passes with gradients, are not checked. A split by time is also reported if this many of
+    its evaluation tokens are new. Rows that are ordered by numeric features are not reported, because a series
+    drifts in the same way. Encoders that are fitted on NumPy arrays are found only in the source. Shifted
+    positions are not detected if a Trainer runs the evaluation.
 
     ## Sources
     The documentation for `torchvision.transforms.Normalize` and `sklearn.preprocessing.StandardScaler`;
@@ -364,6 +372,30 @@ class EvaluationMismatch(Rule):
                 "cause": "refitted",
             },
             where=one.where,
+        )
+
+    @check
+    def from_encoder(self, refitted: RefittedEncoder) -> Finding | None:
+        """Compare the codes that an encoder gave to the same values after its first fit and after a second."""
+        shared, moved = refitted.shared, refitted.moved
+        if shared < SHARED or moved < RECODED * shared:
+            return None
+        before, after = refitted.values
+        first = "" if refitted.first is None else f" in line {refitted.first.line}"
+        return self.found(
+            f"The {refitted.kind} of column {refitted.column!r} is fitted twice: first{first}, on {before:,} "
+            f"different values, and again here, on {after:,}. {moved:,} of the {shared:,} values in both get "
+            "another code, so a model trained on the first codes mistakes them for other values.",
+            fix="encoder.transform(test[column])  # fit only once, on all values that may occur",
+            evidence={
+                "kind": refitted.kind,
+                "column": refitted.column,
+                "values": list(refitted.values),
+                "shared": shared,
+                "moved": moved,
+                "cause": "refitted",
+            },
+            where=refitted.where,
         )
 
     @check

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -19,9 +20,10 @@ from diagnostics.rules.shared.clipping import cut_down
 from diagnostics.rules.shared.experiments import evidence, fixes, in_vain, lower_rate_cures, outcome
 from diagnostics.rules.shared.learnable import is_learnable
 from diagnostics.rules.shared.update_size import fastest_moved, largest_update, update_size, warms_up
-from diagnostics.rules.shared.whole_run import NO_BETTER, STEPS, check_whole, last_third, late_loss
+from diagnostics.rules.shared.whole_run import NO_BETTER, STEPS, check_whole, ending, last_third, late_loss
 from diagnostics.text.join import listed
 
+LEARNED = 0.5  # of the constant prediction's loss; a later training that ends below it has learned
 LATE = 0.5  # of the run: later sampled steps are compared with the constant prediction
 SAMPLES = 3  # least number of those steps
 CHANCE = 2.0  # standard errors of the constant prediction's loss: sampled batches may be this much harder
@@ -134,6 +136,9 @@ class NotLearning(Rule):
       separately, or a number used for missing values is 100 standard deviations from all others.
     - The run ended with a loss 10% above that of the constant prediction after 200 steps or more.
 
+    It is a note if later trainings of the same model end below half of the constant prediction's loss, as after a
+    first stage that trains only a new head.
+
     It is also a warning if a single change makes a copy learn:
 
     - No unchanged copy reaches a loss below 90% of the constant prediction's.
@@ -179,6 +184,14 @@ class NotLearning(Rule):
             return cause is other  # not only suspected: an experiment confirms it
         shown = any(one.rule == self.name and one.evidence.get("one_thing") for one in (cause, finding))
         return cause.rule == self.name if shown and {cause.rule, finding.rule} & SUSPECTED else None
+
+    def after_run(self, finding: Finding, losses: LossHistory) -> Finding:
+        """Make it a note if later trainings of the same model learned."""
+        constant, ended = finding.evidence.get("constant_loss"), ending(losses)
+        if constant is None or not ended < LEARNED * float(constant):
+            return finding
+        message = f"{finding.message} Later training of this model learned: its last losses average {ended:.2g}."
+        return replace(finding, severity="note", message=message)
 
     @check
     def from_course(

@@ -74,6 +74,10 @@ class FitObserver:
         at_close.callback(self._calls.close)
         at_close.callback(self._trainings.guard.attempt, self._add_calls, self._calls)
 
+    def model(self, target: Any) -> Any:
+        """Return the model, whose method was called."""
+        return target
+
     def pipeline(self, *arguments: Any, **options: Any) -> Pipeline | None:
         """Return the pipeline of a `fit` whose data can be read without side effects; None for any other."""
         import keras

@@ -136,7 +136,7 @@ class LoopObserver:
         watching._probe.on_broken = self._trainings.on_broken
         watching._probe.trained_before = self._finder is not None and model in self._finder.watched_by
         training = Training(watching=watching, model=None if twin is model else twin)
-        self._of_watch[watching] = self._trainings.begin(training)
+        self._of_watch[watching] = self._trainings.begin(training, model)
         return watching
 
     def _finished(self, watching: Any) -> None:

@@ -1,4 +1,4 @@
-"""Observes what a script reports about its predictions: metrics of scikit-learn and of a Trainer."""
+"""Observes metrics and encoders of scikit-learn, and the metrics of a Trainer."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from diagnostics.collectors.encoder_fits import EncoderFits
 from diagnostics.collectors.scikit_learn import MODULE as METRICS
 from diagnostics.collectors.scikit_learn import MetricCalls
 from diagnostics.facts.metrics import MetricLedger
@@ -34,12 +35,17 @@ class MetricObserver:
         self._outputs: EvaluatedOutputs | None = None
         self._calls = MetricCalls(trainings.guard.attempt, lambda: self._outputs)
         self._evaluations: TrainerEvaluations | None = None
+        self._encoders = EncoderFits(trainings.guard.attempt, lambda: len(trainings.all))
         at_close.callback(trainings.guard.attempt, self._report)
 
     def find(self, _module: ModuleType) -> None:
         """Observe from now on: scikit-learn is there."""
         self._at_close.callback(sklearn.validate_parameter_constraints.before.subscribe(self._calls.called))
         self.find_passes()
+
+    def find_encoders(self, _module: ModuleType) -> None:
+        """Observe the encoders of scikit-learn, which are there."""
+        self._at_close.callback(self._encoders.listen())
 
     def find_trainers(self) -> None:
         """Observe the evaluations of a Trainer, too."""
@@ -67,3 +73,6 @@ class MetricObserver:
             known = examined[-1].examined.facts if examined[-1].examined is not None else ()
             reads = next((fact.reads for fact in known if isinstance(fact, LossFacts)), None)
             examined[-1].extend((MetricLedger(calls, series, evaluations, reads),))
+        if examined:
+            for refitted in self._encoders.facts():
+                examined[-1].extend((refitted,))

@@ -30,6 +30,9 @@ Joined = tuple[Any, Any, Any, Callable[[], object]]
 class Framework(Protocol):
     """What observes the calls of one framework. `arguments` and `options` are those of the call."""
 
+    def model(self, target: Any) -> Any:
+        """Return the model that is trained; None if it is not known yet."""
+
     def pipeline(self, *arguments: Any, **options: Any) -> Pipeline | None:
         """Return what to examine before the training; None if that must wait for its first batch."""
 
@@ -74,7 +77,7 @@ class TrainCalls:
             call.until_it_ends.enter_context(suspended())
         if times > OFTEN:
             return
-        training = self._trainings.begin(Training(places=Places(training=script_line())))
+        training = self._trainings.begin(Training(places=Places(training=script_line())), framework.model(target))
         if times == 1:
             self._examine(training, framework, call.arguments, call.options)
         joined = self._trainings.guard.attempt(framework.join, training, train, call.arguments, call.options)

@@ -29,6 +29,10 @@ class TrainerObserver:
     def __init__(self, trainings: Trainings, at_close: contextlib.ExitStack) -> None:
         self._trainings, self._at_close = trainings, at_close
 
+    def model(self, target: Any) -> Any:
+        """Return the model of a trainer; None if it has yet to make it."""
+        return getattr(target, "model", None)
+
     def pipeline(self, trainer: Any, *_: Any, **__: Any) -> Pipeline | None:
         """Return the pipeline to examine before training; None if only its first step can be examined."""
         from diagnostics.collectors.transformers.call_safety import (

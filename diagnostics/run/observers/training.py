@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.collectors.isolation.guard import FaultGuard, is_device_failure, is_out_of_memory
+from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.facts.where import NO_PLACES, Places
 from diagnostics.report.build import extended
 from diagnostics.report.contents import StageResult
@@ -38,6 +39,7 @@ class Training:
         batches: returns what keeps those of its training, while the second look wants them.
         walk: an examination whose overfit waits for the end of the training; None if nothing waits.
         places: lines of the script that the training goes through.
+        continues: the training before it of the same model; None if it is the first.
     """
 
     examined: Report | None = None
@@ -51,6 +53,7 @@ class Training:
     batches: Callable[[], Any] = lambda: None
     walk: Walk | None = None
     places: Places = NO_PLACES
+    continues: Training | None = None
     _came: list[tuple[tuple[Any, ...], str]] = field(default_factory=list)  # while `walk` waits
 
     def extend(self, facts: tuple[Any, ...], stage: str = "") -> None:
@@ -117,11 +120,22 @@ class Trainings:
         self.guard = FaultGuard(on_fault=self.fault)
         self.on_examined, self.on_broken = on_examined, on_broken
         self._second = second
+        self._latest: IdentityMap[Any, Training] = IdentityMap()  # of each model
 
-    def begin(self, training: Training) -> Training:
-        """Add a training, and return it."""
+    def begin(self, training: Training, model: Any = None) -> Training:
+        """Add a training, and return it; `model`: that is trained, if it is known."""
         self.all.append(training)
+        if model is not None:
+            training.continues, self._latest[model] = self._latest.get(model), training
         return training
+
+    def continued(self, training: Training) -> list[Training]:
+        """Return the later trainings of the same model, in order."""
+        found = [training]
+        for each in self.all:
+            if each.continues is found[-1]:
+                found.append(each)
+        return found[1:]
 
     def examined(self, training: Training, report: Report) -> None:
         """Take the report of an examination."""

@@ -4,8 +4,10 @@ import pytest
 import torch
 from torch import nn
 
+from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.pytorch.discover.loops import LoopFinder
-from diagnostics.facts.calls import LoadedKeys
+from diagnostics.collectors.pytorch.new_weights import new_weights
+from diagnostics.facts.calls import LoadedKeys, ObjectLedger
 from tests.pytorch.discover.watching import Watching
 
 
@@ -102,3 +104,89 @@ def into_the_trained_one(trained, state):
 )
 def test_silent_where_the_load_was_mended_or_is_reported_elsewhere(serve):
     assert found(serve) == []
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.trunk, self.head = nn.Linear(4, 64), nn.Linear(64, 3)
+
+    def forward(self, inputs):
+        return self.head(torch.relu(self.trunk(inputs)))
+
+
+def evaluate(model):
+    with torch.no_grad():
+        model(torch.randn(8, 4))
+
+
+def state_of(model, part):
+    return {name: value.clone() for name, value in model.state_dict().items() if name.startswith(part)}
+
+
+class TestSavedInPart:
+    """A model is trained; another of its class loads a part of its state, and is tested."""
+
+    @staticmethod
+    def ledgers(serve, freeze=""):
+        facts, faults = [], []
+        finder = LoopFinder(
+            lambda model, optimizers: Watching(), faults.append, compare=lambda watching, more: facts.extend(more)
+        )
+        unsubscribe = new_weights.listen(FaultGuard(on_fault=faults.append))
+        try:
+            trained = Net()
+            before = state_of(trained, "trunk")
+            for name, parameter in trained.named_parameters():
+                parameter.requires_grad_(not freeze or not name.startswith(freeze))
+            train(trained)
+            serve(trained, before)
+        finally:
+            finder.close()
+            unsubscribe()
+        assert not faults
+        return [fact for fact in facts if isinstance(fact, ObjectLedger) and fact.lost]
+
+    def test_names_the_head_that_was_not_saved(self):
+        def serve(trained, before):
+            served = Net()
+            served.load_state_dict(state_of(trained, "trunk"), strict=False)
+            evaluate(served)
+            evaluate(served)
+
+        (ledger,) = self.ledgers(serve)
+        assert (ledger.name, ledger.lost, ledger.restored) == ("Net", {"head.weight": 192}, 1)
+
+    def test_is_silent_where_the_trunk_is_the_one_before_the_training(self):
+        def serve(trained, before):
+            baseline = Net()
+            baseline.load_state_dict(before, strict=False)
+            evaluate(baseline)
+
+        assert self.ledgers(serve) == []
+
+    def test_is_silent_where_the_shared_trunk_was_frozen(self):
+        def serve(trained, before):
+            probe = Net()
+            probe.load_state_dict(state_of(trained, "trunk"), strict=False)
+            evaluate(probe)
+
+        assert self.ledgers(serve, freeze="trunk") == []
+
+    def test_is_silent_where_the_head_comes_by_another_way(self):
+        def serve(trained, before):
+            served = Net()
+            served.load_state_dict(state_of(trained, "trunk"), strict=False)
+            served.head.weight.data.copy_(trained.head.weight)
+            evaluate(served)
+
+        assert self.ledgers(serve) == []
+
+    def test_is_silent_where_the_head_is_trained_after_the_test(self):
+        def serve(trained, before):
+            second = Net()
+            second.load_state_dict(state_of(trained, "trunk"), strict=False)
+            evaluate(second)
+            train(second)
+
+        assert self.ledgers(serve) == []

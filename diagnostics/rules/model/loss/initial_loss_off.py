@@ -14,7 +14,7 @@ from diagnostics.facts.loss_graph import LossGraph
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
 from diagnostics.facts.training import LossHistory
 from diagnostics.rules.shared.input_scale import may_be_the_cause, root_mean_square
-from diagnostics.rules.shared.whole_run import STEPS, ending
+from diagnostics.rules.shared.whole_run import NO_BETTER, STEPS, ending
 
 # Logits with standard deviation s add about s**2 / 2 nats to the loss, so these are spreads above
 # sqrt(2 * 2) = 2, and above sqrt(ln C) where there are many classes.
@@ -22,6 +22,7 @@ MARGIN = 2.0
 SHARE_OF_CHANCE = 0.5
 SCALED = 3.0  # maximum root mean square of inputs; 1 after standardisation, below 1 for pixels from 0 to 1
 LEARNED = 0.5  # of chance; a run that ends below it has recovered from its start
+FROZEN = 0.5  # of the weights; a new head on this much is all that its first steps can harm
 
 
 class InitialLossOff(Rule):
@@ -59,6 +60,8 @@ class InitialLossOff(Rule):
     predictions passes a normalisation layer.
 
     The run has the last word: the finding becomes a note if the last third of the losses is below half of ln C.
+    Later trainings of the same model count as part of the run. If at least half of the weights are frozen and the
+    inputs are scaled, 97% of ln C is enough: the first steps can harm only the new head.
     It also becomes a note if the run brought the loss below its initial value but had fewer than 100 steps, too
     few to judge. The expected initial loss of ln C is from the source below; the allowed deviation is our own.
 
@@ -116,13 +119,15 @@ class InitialLossOff(Rule):
             f"{classes} classes, is ln {classes} = {chance:.2f}. So the initial predictions are "
             f"confidently wrong{_range(outputs)}. The usual cause is that {_possible(list(causes))}.",
             fix=tuple(causes.values()),
-            evidence={"loss": loss.value, "chance": chance, "num_classes": classes},
+            evidence={"loss": loss.value, "chance": chance, "num_classes": classes}
+            | ({"frozen": True} if _only_head_learns(model) and "the inputs are not scaled" not in causes else {}),
         )
 
     def after_run(self, finding: Finding, losses: LossHistory) -> Finding:
         """Make it a note if the run recovered from its start, or was too short to tell."""
         ended, last = ending(losses), int(losses.steps[-1])
-        if ended < LEARNED * float(finding.evidence["chance"]):
+        enough = NO_BETTER if finding.evidence.get("frozen") else LEARNED
+        if ended < enough * float(finding.evidence["chance"]):
             what = f"The run has recovered: its last losses average {ended:.2g}."
         elif last + 1 < STEPS and ended < float(finding.evidence["loss"]):
             what = (
@@ -132,6 +137,10 @@ class InitialLossOff(Rule):
         else:
             return finding
         return replace(finding, severity="note", message=f"{finding.message} {what}")
+
+
+def _only_head_learns(model: ModelFacts | None) -> bool:
+    return model is not None and 0 < model.num_trainable <= (1 - FROZEN) * model.num_parameters
 
 
 def _causes(model: ModelFacts | None, batch: BatchFacts | None, may_be_scale: bool) -> dict[str, str]:

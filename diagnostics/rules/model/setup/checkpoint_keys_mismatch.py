@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
-from diagnostics.engine.rule import Fix, check
-from diagnostics.facts.calls import LoadedKeys
+from diagnostics.engine.rule import Fix, NotApplicable, check
+from diagnostics.facts.calls import LoadedKeys, ObjectLedger
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import CheckpointKeysDiffer
 from diagnostics.text.join import count_of, listed
@@ -46,11 +46,16 @@ class CheckpointKeysMismatch(MessageRule):
     the same comparison after a `load_state_dict(..., strict=False)` that found hardly any of the model's keys, if
     the model is then trained, or is evaluated while its missing weights are unchanged.
 
+    In PyTorch, it also compares a model that is evaluated after a load with the trained model of the same class:
+    weights that were trained, but that the load left as they were initialised, were not saved.
+
     ## Why it is bad
     `load_state_dict` matches weights by name. `DataParallel` and `DistributedDataParallel` put `module.` in front
     of every name, and `torch.compile` puts `_orig_mod.`; a checkpoint saved with such a wrapper and loaded without
     it matches nothing. PEFT saves an adapter's weights without the adapter's name, which the model's own keys
-    contain. `strict=False` silences the error and leaves every unmatched weight at its initial value.
+    contain. `strict=False` silences the error and leaves every unmatched weight at its initial value. So does
+    `from_pretrained`, with a warning. PEFT saves only the adapter and `modules_to_save`, not a head that was
+    unfrozen by hand.
 
     ## Example
     ```python
@@ -70,8 +75,15 @@ class CheckpointKeysMismatch(MessageRule):
     missing, and adding or removing a prefix must make the keys match. Otherwise the partial load may be intended,
     as for a new head or part of a larger checkpoint.
 
+    Weights count as not saved if at least one other trained matrix of the evaluated model equals that of the
+    trained model, so that it was loaded from this training. The matrix itself must have at least 64 weights, must
+    be unchanged since the load, and must be unrelated to the trained one: their correlation must be less than
+    five standard deviations of the correlation between two random draws.
+
     ## Known problems
     Error messages from old versions name only the first key, so only that key is known.
+    Weights that were not saved are found only while the trained model is in memory, and not after the training of
+    a `Trainer`.
 
     ## Sources
     The documentation for `torch.nn.Module.load_state_dict`, and PyTorch's tutorial "Saving and loading models"
@@ -127,6 +139,34 @@ class CheckpointKeysMismatch(MessageRule):
                 "prefix": prefix,
             },
             where=loaded.where,
+            severity="warning",
+        )
+
+    @check
+    def from_objects(self, ledger: ObjectLedger) -> Finding:
+        """Report trained weights that an evaluated model lacks, while it has others of the same training."""
+        if not ledger.lost:
+            raise NotApplicable
+        names, weights = list(ledger.lost), sum(ledger.lost.values())
+        parts = list(dict.fromkeys(name.split(".")[-2] if "." in name else name for name in names))
+        keep = f"LoraConfig(..., modules_to_save=[{', '.join(map(repr, parts))}])  # saved with the adapter"
+        return self.found(
+            f"The evaluated {ledger.name} has random weights where the trained one has trained weights: "
+            f"{listed(names, most=MAX_KEYS_NAMED)} ({weights:,} weights). The load left "
+            f"{'it' if len(names) == 1 else 'them'} as initialised, while "
+            f"{count_of(ledger.restored, 'other trained matrix', 'other trained matrices')} "
+            f"{'was' if ledger.restored == 1 else 'were'} loaded: the checkpoint holds only part of the trained "
+            "weights.",
+            fix=(
+                *((keep,) if ledger.name.startswith("Peft") else ()),
+                "save the whole model: torch.save(model.state_dict(), path), or model.save_pretrained(folder)",
+            ),
+            evidence={
+                "model": ledger.name,
+                "lost": dict(ledger.lost),
+                "restored": ledger.restored,
+                "cause": "not saved",
+            },
             severity="warning",
         )
 

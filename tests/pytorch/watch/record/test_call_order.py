@@ -361,6 +361,24 @@ def test_a_layer_that_was_unfrozen_while_watched():
     assert (sorted(found.missing), found.unfrozen) == (["0.bias", "0.weight"], 2)
 
 
+def test_a_gradient_of_an_earlier_training_is_not_one_since_the_layer_was_unfrozen():
+    torch.manual_seed(0)
+    model = mlp()
+    inputs, labels = batch(0)
+    nn.functional.cross_entropy(model(inputs), labels).backward()
+    model[0].requires_grad_(False)
+    optimizer = torch.optim.SGD(model[2].parameters(), lr=0.05)
+    watch = TorchWatcher(model, [optimizer], 2)
+    for step in range(6):
+        inputs, labels = batch(step)
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(inputs), labels).backward()
+        optimizer.step()
+    model[0].requires_grad_(True)  # for a second stage with an optimizer of its own
+    watch.close()
+    assert [fact for fact in watch.course() if isinstance(fact, OptimizerFacts)] == []
+
+
 def test_gradients_that_the_script_computes_itself_pile_up_nowhere():
     torch.manual_seed(0)
     model = mlp()

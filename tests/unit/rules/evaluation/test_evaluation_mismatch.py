@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.data import NO_TOKEN, TokenSides
+from diagnostics.facts.data import NO_TOKEN, RefittedEncoder, TokenSides
 from diagnostics.facts.dependence import DependenceFacts, ShiftedPositions
 from diagnostics.facts.inputs import CutGenerations, InputFacts, InputSample, TargetSides
+from diagnostics.facts.where import Where
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.evaluation.evaluation_mismatch import EvaluationMismatch
 from tests.support.sources import written
@@ -341,3 +342,20 @@ class TestPositions:
     def test_needs_such_an_evaluation(self):
         with pytest.raises(NotApplicable):
             RULE.from_positions(DependenceFacts(trained=True))
+
+
+class TestRefittedEncoder:
+    @staticmethod
+    def judge(shared, moved):
+        refitted = RefittedEncoder(
+            "LabelEncoder", "user", (200, 150), shared, moved, Where("t.py", 34, "main"), Where("t.py", 38, "main")
+        )
+        return RULE.from_encoder(refitted)
+
+    def test_warns_where_most_values_get_another_code(self):
+        finding = self.judge(150, 145)
+        assert (finding.severity, finding.evidence["moved"], finding.where.line) == ("warning", 145, 38)
+
+    @pytest.mark.parametrize(("shared", "moved"), [(150, 30), (7, 7), (0, 0)])
+    def test_is_silent_where_few_do(self, shared, moved):
+        assert self.judge(shared, moved) is None

@@ -20,6 +20,7 @@ from diagnostics.facts.course import (
 from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.experiments import ExperimentRun, Experiments
 from diagnostics.facts.loss_call import Argument, LossCall, LossCalls
+from diagnostics.facts.training import LossHistory
 from diagnostics.report.html.page import finding_card
 from diagnostics.rules.data.unscaled_inputs import UnscaledInputs
 from diagnostics.rules.optimizer.learning_rate_too_high import LearningRateTooHigh
@@ -51,6 +52,13 @@ def cut(from_norm, update):
     clips = ClipFacts("", math.nan, 200, 0, np.zeros(0), False, None, 1e-3, np.full(32, from_norm))
     run = history(STUCK, rates=0.01, update=update)
     return judge(RULE.from_course, run, targets(), VERDICTS, clips)
+
+
+class TestAfterLaterTrainings:
+    @pytest.mark.parametrize(("last", "severity"), [(0.1, "note"), (0.8, "warning")])
+    def test_is_a_note_where_they_learned(self, last, severity):
+        losses = LossHistory(np.arange(500), np.concatenate([STUCK, np.linspace(0.9, last, 300)]))
+        assert RULE.after_run(course(), losses).severity == severity
 
 
 class TestFires:

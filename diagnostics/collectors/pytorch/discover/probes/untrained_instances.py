@@ -140,9 +140,16 @@ def _are_unrelated(one: nn.Module, other: nn.Module) -> bool:
         return True
     first, second = dict(one.named_parameters()), dict(other.named_parameters())
     pairs = [(first[name], second[name]) for name in first if first[name].ndim > 1]
-    return bool(pairs) and all(
-        _correlation(a, b) < UNRELATED / math.sqrt(min(a.numel(), MAX_NUMBERS)) for a, b in pairs
-    )
+    return bool(pairs) and all(_look_drawn_apart(a, b) for a, b in pairs)
+
+
+def are_unrelated(one: Tensor, other: Tensor) -> bool:
+    """Return whether two matrices of the same shape are as uncorrelated as two draws; False if they are small."""
+    return one.numel() >= MIN_WEIGHTS and _look_drawn_apart(one, other)
+
+
+def _look_drawn_apart(one: Tensor, other: Tensor) -> bool:
+    return _correlation(one, other) < UNRELATED / math.sqrt(min(one.numel(), MAX_NUMBERS))
 
 
 def _correlation(one: Tensor, other: Tensor) -> float:

@@ -125,6 +125,22 @@ class TestAfterRun:
     def test_stays_a_warning_otherwise(self, last, steps):
         assert InitialLossOff().after_run(self.FINDING, self.losses(6.69, last, steps)) is self.FINDING
 
+    @pytest.mark.parametrize(
+        ("trainable", "scale", "last", "severity"),
+        [
+            (5, 0.5, 1.9, "note"),
+            (5, 0.5, 2.29, "warning"),
+            (80, 0.5, 1.9, "warning"),
+            (5, 200.0, 1.9, "warning"),
+        ],
+        ids=["only the head learns", "no better than chance", "most weights learn", "inputs not scaled"],
+    )
+    def test_a_new_head_on_frozen_weights_has_only_to_pass_chance(self, trainable, scale, last, severity):
+        model, batch = ModelFacts("Net", "keras", 100, trainable), BatchFacts(4, {"0": np.full((4, 8), scale)})
+        finding = InitialLossOff().from_loss(LossFacts(6.69, "cross_entropy", 2.1), TEN, model, batch)
+        losses = LossHistory(np.arange(150), np.concatenate([np.full(50, 6.69), np.full(100, last)]))
+        assert InitialLossOff().after_run(finding, losses).severity == severity
+
 
 def test_a_language_model_from_a_checkpoint_is_not_judged_by_text_unlike_its_own():
     model = ModelFacts(

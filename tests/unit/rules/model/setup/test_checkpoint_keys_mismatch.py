@@ -1,5 +1,8 @@
+import pytest
+
 import diagnostics
-from diagnostics.facts.calls import LoadedKeys
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.calls import LoadedKeys, ObjectLedger
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import CheckpointKeysDiffer
 from diagnostics.facts.where import Where
@@ -133,3 +136,16 @@ def test_of_a_message_that_was_shortened_the_other_half_is_told_as_open():
     for end in (",.......", ". "):
         (finding,) = diagnostics.explain(text.format(end)).findings
         assert finding.rule == "checkpoint-keys-mismatch"
+
+
+class TestSavedInPart:
+    @pytest.mark.parametrize(("name", "fixes"), [("PeftModel", 2), ("PumpNet", 1)])
+    def test_warns_of_trained_weights_that_the_served_model_lacks(self, name, fixes):
+        finding = RULE.from_objects(ObjectLedger(name, lost={"base.classifier.weight": 384}, restored=26))
+        assert (finding.severity, 1 + len(finding.alternatives)) == ("warning", fixes)
+        assert "modules_to_save=['classifier']" in finding.fix or fixes == 1
+        assert finding.evidence["lost"] == {"base.classifier.weight": 384}
+
+    def test_needs_weights_that_were_lost(self):
+        with pytest.raises(NotApplicable):
+            RULE.from_objects(ObjectLedger("Net", untrained_rows=300))
