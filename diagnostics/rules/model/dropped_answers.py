@@ -33,12 +33,12 @@ class DroppedAnswers(Rule):
     ```
 
     ## Thresholds
-    In both training-mode runs, between 2% and 99% of the predictions are 0 (our choice), and in evaluation mode
-    none are. If all of them were 0, an earlier layer might have been dropped entirely. The target of the loss must
-    be known, because dropping features that one model passes to another is legitimate.
+    In both training-mode runs, between 2% and 99% of the predictions must be 0. In evaluation mode, none may be.
+    These thresholds are our own. The target of the loss must be known, because a model that passes features to
+    another may drop some of them.
 
     ## Known problems
-    Predictions that are dropped on purpose are reported. Dropout that does not write zeros is missed.
+    Predictions that are dropped on purpose are reported. A dropout that does not write zeros is missed.
 
     ## Sources
     Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting" (2014), which drops

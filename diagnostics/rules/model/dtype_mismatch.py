@@ -41,10 +41,10 @@ class DtypeMismatch(MessageRule):
     which tensor has which dtype.
 
     ## Why it is bad
-    PyTorch does not cast the operands of a matrix product or a convolution, since silently promoting them to
-    float64 would double memory and time. Four causes are common: NumPy's float64, integer features that were
-    never converted, a half-precision model that receives float32 inputs, and a target of the wrong kind. Cross
-    entropy takes class indices as int64; binary cross entropy and squared errors take floating-point targets.
+    PyTorch does not convert the operands of a matrix product or a convolution to a common dtype. There are four
+    common causes: NumPy's float64, integer features that were never converted, a half-precision model that
+    receives float32 inputs, and a target of the wrong type. Cross entropy takes class indices as int64; binary
+    cross entropy and squared errors take floating-point targets.
 
     ## Example
     ```python

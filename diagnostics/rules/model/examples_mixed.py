@@ -51,13 +51,13 @@ class ExamplesMixed(Rule):
     Runs a copy of the model in evaluation mode on a few examples of one batch, replaces all but one of them, and
     checks whether the prediction for that example changes. If it does, the rule looks for an operation along the
     batch axis: a softmax over that axis, a `view` that moves values from one example to another, an LSTM or an
-    attention layer that treats the batch as time. Then it runs the same examples in reverse order. If only the
-    position of an example in the batch affects its prediction, the model numbers positions along the batch axis.
+    attention layer that treats the batch as time. It also runs the examples in reverse order, to find models that
+    number positions along the batch axis.
 
     ## Why it is bad
-    In a shuffled batch, an example has nothing to do with its neighbours. A softmax over the batch makes the
-    examples compete for each class; an LSTM without `batch_first` reads the batch as one sequence. The loss may
-    still fall, but at inference, where batches differ, the same example gets a different prediction.
+    The other examples in a shuffled batch are random. A softmax over the batch makes the examples compete for each
+    class; an LSTM without `batch_first` reads the batch as one sequence. The loss may still fall, but at inference
+    the same example gets a different prediction in a different batch.
 
     ## Example
     ```python
@@ -72,15 +72,14 @@ class ExamplesMixed(Rule):
 
     ## Thresholds
     The prediction must change by more than 1/10000 of the root mean square of the predictions, about a hundred
-    times as much as rounding errors in float32 do. The finding is an error if runs with two batch sizes identify
-    the operation and it cannot be intentional. It is a warning for attention, and for a softmax inside the model,
-    if the rows are known to be shuffled; otherwise it is a note.
+    times the rounding error of float32. The finding is an error if runs with two batch sizes identify the
+    operation and it cannot be intentional. For attention, and for a softmax inside the model, it is a warning if
+    the rows are known to be shuffled. Otherwise it is a note.
 
     ## Known problems
     Some models compare examples on purpose: attention between rows, minibatch statistics in a discriminator,
-    experts with limited capacity. Their predictions change as well, so the finding is often only a note. Models
-    whose rows are nodes of a graph are not checked. Neither are models whose first axis may be a sequence of
-    positions, unless a DataLoader stacked the rows or the targets are the next tokens of the input.
+    experts with limited capacity. For these, the finding is often only a note. Models whose rows are nodes of a
+    graph are not checked.
 
     ## Sources
     The documentation for `torch.nn.LSTM` (`batch_first`) and `torch.nn.Softmax` (`dim`); Andrej Karpathy, "A

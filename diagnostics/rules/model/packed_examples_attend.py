@@ -17,17 +17,16 @@ class PackedExamplesAttend(Rule):
     """Documents that are packed into one row attend to each other.
 
     ## What it does
-    Finds rows in a language model's batches that hold several documents: their positions restart, an input numbers
-    the documents, or the labels at the beginning of each are ignored, like those of a prompt. On a copy of the
-    model in evaluation mode, replaces the words of the first document and compares the predictions for the second.
-    Also measures the loss on the second document in three places: in its own row, after a different first
-    document, and alone in a row.
+    Finds rows in a language model's batches that contain several documents. Their positions restart, an input
+    numbers the documents, or the labels at the beginning of each document are ignored. On a copy of the model in
+    evaluation mode, the rule replaces the words of the first document and compares the predictions for the second.
+    It also measures the loss on the second document with the original first document, with a different one, and
+    without any.
 
     ## Why it is bad
     If packed documents are related, such as two wordings of one question, the model learns to copy from the
-    previous document. The loss is low because the row contains the answer. When the model is served, it sees each
-    prompt alone, and it has learned less than the loss suggests. Unrelated documents are noise in each other's
-    context.
+    previous document. At inference it sees each prompt alone, and it has learned less than the loss suggests.
+    Unrelated documents are noise in each other's context.
 
     ## Example
     ```python
@@ -47,23 +46,20 @@ class PackedExamplesAttend(Rule):
     ```
 
     ## Thresholds
-    A log-probability in the second document must change by more than 1/1000 of the spread of the
-    log-probabilities across positions; with one mask per document, it changes by rounding errors at most. A
-    document needs at least 4 tokens and 2 targets. The documents in a batch must differ in length, because
-    segments of equal length may be the rows of an image or another grid. Up to 4 rows are tested.
+    A log-probability in the second document must change by more than 1/1000 of the spread of the log-probabilities
+    across positions. A document needs at least 4 tokens and 2 targets. The documents in a batch must differ in
+    length, because segments of equal length may be the rows of an image. Up to 4 rows are tested.
 
-    The finding is a warning only if the script itself treats the documents as separate, in one of two ways:
+    The finding is a warning only if the script itself separates the documents in one of two ways. Otherwise it is
+    a note.
 
     - The positions restart, and all documents begin or all end with the same token.
     - The documents are numbered, and the first token of each is not a target.
 
-    Otherwise it is a note: if only the labels show where documents begin, they may be the turns of one
-    conversation, which should attend to each other.
-
     ## Known problems
     The targets must be the tokens of one of the inputs. Documents that are separated only by an end token are not
-    reported: many models are pretrained on such rows. If your rows are conversations in which positions restart at
-    each turn, ignore this rule.
+    reported, because many models are pretrained on such rows. If your rows are conversations whose turns should
+    attend to each other, ignore this rule.
 
     ## Sources
     Public issues about packing that made fine-tuned models worse when the packed examples were related; the

@@ -19,22 +19,17 @@ class PaddingAttended(Rule):
 
     ## What it does
     After the run, the rule finds an input whose rows end in padding of different lengths. It runs the trained
-    model on padded rows with and without their padding, and again with their words replaced by words from other
+    model on some rows with and without their padding, and again with their words replaced by words from other
     rows. The rule fires if replacing the words changes the prediction without padding but barely changes it with
-    padding, or if the prediction without padding is NaN. It also fires if the mask passed to a PyTorch attention
-    layer hides every word of the batch and none of the padding.
+    padding, or if the prediction without padding is NaN. It also fires if the mask of a PyTorch attention layer
+    hides every word of the batch and none of the padding.
 
-    To remove the padding, the rule trims the row to its words. If the model needs a fixed length, it moves the
-    padding to the other end instead.
-
-    Under `diagnose run`, it also reports transformers' warning that `generate()` received right-padded prompts: a
-    decoder continues each of them after the padding.
+    Under `diagnose run`, it also reports transformers' warning that `generate()` received right-padded prompts.
 
     ## Why it is bad
-    The last output of a recurrent network on a padded row comes after all of the padding, by which time the words
-    are forgotten. A mask that is true for the words, where the layer expects it to be true for the padding, hides
-    exactly what should be read. If a row has no padding, such a mask hides everything, and a softmax over nothing
-    is NaN.
+    The last output of a recurrent network on a padded row comes after all of the padding, when the words are
+    already forgotten. PyTorch's attention layers expect a mask that is true for the padding. A mask that is true
+    for the words hides everything that should be read; in a row without padding, the result is NaN.
 
     ## Example
     ```python
@@ -54,15 +49,12 @@ class PaddingAttended(Rule):
 
     ## Thresholds
     At least four rows must have padding; up to six of them, those with the most padding, are used. With padding,
-    replacing all words but the first must change the prediction less than 1/50 as much as it does without
-    padding. The predictions for rows with at least half of the longest padding must differ from each other just
-    as little. A mean over all positions still depends on the words, so it is not reported. Neither is a model
-    that has learned to carry information across the padding: its predictions differ from row to row, even if they
-    are too confident to change when a few words change.
+    replacing all words but the first must change the prediction less than 1/50 as much as it does without padding.
+    Across rows with at least half of the longest padding, the predictions must differ just as little.
 
     ## Known problems
-    The model must give one prediction per row. Padding at the start is not checked: the words come last, so they
-    are remembered.
+    The model must give one prediction per row. Padding at the start is not checked, because the words then come
+    last.
 
     ## Sources
     The documentation for `torch.nn.MultiheadAttention` (`key_padding_mask`: True is ignored) and

@@ -34,9 +34,9 @@ class ShapeMismatch(MessageRule):
     last, transposed, no channel axis), the message says so.
 
     ## Why it is bad
-    The weights of a layer fit only one input size. The operation's error message gives two sizes, but rarely names
-    the layer or says which size belongs to the weights. The line that produced the wrong shape may be several
-    layers earlier, because many layers accept any shape.
+    The weights of a layer fit only one input size. The error message gives two sizes, but rarely names the layer
+    or says which size belongs to the weights. The line that produced the wrong shape may be several layers
+    earlier.
 
     ## Example
     ```python
@@ -59,9 +59,8 @@ class ShapeMismatch(MessageRule):
     None: the rule fires only after an operation has failed.
 
     ## Known problems
-    The sizes do not prove what was intended: two flattened sizes may be equal, or a different axis may have the
-    right size, by coincidence. A pasted traceback has no stack frames: it shows the input of a Linear only as a
-    matrix, and does not show where in the model the layer is. `broadcast-loss` reports shapes that a loss cannot
+    Two sizes may be equal by coincidence, so the suggested cause may be wrong. A pasted traceback has no stack
+    frames: it does not show where in the model the layer is. `broadcast-loss` reports shapes that a loss cannot
     compare, and `ragged-batch` reports examples that cannot be stacked.
 
     ## Sources

@@ -23,15 +23,14 @@ class TrainModeEvaluation(Rule):
     """The evaluation uses dropout or batch norm in training mode, or random initial states.
 
     ## What it does
-    In a watched run, the rule checks the mode of the forward passes without gradients between training steps,
-    because this is what an evaluation looks like. After the run, it calls a copy of the model in evaluation mode
-    twice with the same inputs. Functions such as `F.dropout` do not see the mode of the model, and stay on unless
-    the call turns them off. It also checks whether the forward pass gives a recurrent layer a random initial
-    state.
+    In a watched run, the rule treats forward passes without gradients between training steps as an evaluation, and
+    checks whether the model is in training mode. After the run, it calls a copy of the model in evaluation mode
+    twice with the same inputs, to find functions such as `F.dropout` that ignore the mode of the model. It also
+    checks whether the forward pass gives a recurrent layer a random initial state.
 
     ## Why it is bad
     In training mode dropout drops units, so the metrics are pessimistic and differ from run to run. Batch norm
-    normalises by batch statistics, so a prediction depends on the other examples; it also updates its running
+    normalises by batch statistics, so a prediction depends on the other examples. It also updates its running
     statistics with the evaluation data, which leaks into the model.
 
     ## Example
@@ -52,29 +51,34 @@ class TrainModeEvaluation(Rule):
     ```
 
     ## Thresholds
-    The limits below are our own. The run must have at least 20 steps. At least 2 of these steps, but at most 20%
-    of them, must be followed by forward passes without gradients, and 90% of these passes must be in training
-    mode. Passes made after the last step are also checked, if there are several or the model is a classifier. The
-    finding is a warning if batch norm is among the layers, if every pass had a different input, or if the loop
-    passed an evaluation loss to `watch.evaluated(loss)`; otherwise it is a note. It is also a note if each
-    evaluation is a single pass over at most one training batch: this is how samples are often drawn from a
-    generator, in training mode.
+    The run must have at least 20 steps. At least 2 of these steps, but at most 20% of them, must be followed by
+    forward passes without gradients, and 90% of these passes must be in training mode. Passes after the last step
+    are also checked, if there are several or the model is a classifier.
 
-    Functional dropout counts if it changes the predictions, and is called without its `training` argument or with
-    a value that is true in evaluation mode. The finding is a warning if the argument is missing and there were
-    passes in evaluation mode, each with a different input; otherwise it is a note. An explicit `training=True`
-    counts as intended, and so does dropout of the model's own inputs, as in a denoising autoencoder.
+    The finding is a warning if one of these conditions holds, and otherwise a note:
 
-    A random initial state counts if it is drawn, as in `torch.randn(layers, batch, hidden)`, rather than computed.
-    The finding is a warning if a loss is known to compare the predictions with a target, and a new draw changes a
-    prediction by more than 5% of the spread of the predictions across examples. Otherwise it is a note, because
-    generative models sample noise this way.
+    - The model has batch norm.
+    - Every pass had a different input.
+    - The loop passed an evaluation loss to `watch.evaluated(loss)`.
+
+    It is also a note if each evaluation is a single pass over at most one training batch, because samples from a
+    generator are often drawn this way.
+
+    Functional dropout is reported if it changes the predictions, and if its `training` argument is missing or true
+    in evaluation mode. The finding is a warning if the argument is missing and there were passes in evaluation
+    mode, each with a different input. An explicit `training=True` counts as intended, and so does dropout of the
+    model's own inputs.
+
+    A random initial state is reported if it is drawn, as in `torch.randn(layers, batch, hidden)`. The finding is a
+    warning if the loss compares the predictions with a target and a new draw changes a prediction by more than 5%
+    of the spread of the predictions across examples.
+
+    These thresholds are our own.
 
     ## Known problems
-    Monte Carlo dropout evaluates in training mode on purpose, to estimate uncertainty. It passes the same inputs
-    through the model several times, so without batch norm, it is reported only as a note. All passes without
-    gradients count as evaluation. Passes that recalibrate batch norm's statistics are reported if they occur
-    twice, unless `update_bn` runs them.
+    Monte Carlo dropout evaluates in training mode on purpose. It is reported as a note, or as a warning if the
+    model has batch norm. Passes that recalibrate the batch norm statistics are reported if they occur twice,
+    unless `update_bn` runs them.
 
     ## Sources
     PyTorch's "Autograd mechanics", "Evaluation Mode (nn.Module.eval())" (no_grad and eval are independent of each

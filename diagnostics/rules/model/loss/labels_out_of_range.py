@@ -25,8 +25,8 @@ class LabelsOutOfRange(MessageRule):
 
     ## Why it is bad
     The loss uses the label as an index into the outputs. If there is no such output, PyTorch on a CPU raises
-    `IndexError: Target 2 is out of bounds`, a GPU triggers a device-side assert at some later line, and XLA reads
-    past the end and returns a NaN loss.
+    `IndexError: Target 2 is out of bounds`. A GPU triggers a device-side assert at a later line. XLA returns a NaN
+    loss.
 
     ## Example
     ```python
@@ -44,8 +44,8 @@ class LabelsOutOfRange(MessageRule):
     None: one label outside the range is enough.
 
     ## Known problems
-    Before training, only one batch is checked. A label that is too rare to occur in this batch is found only when
-    the loss fails on it.
+    Before training, only one batch is checked. A label that does not occur in this batch is found only when the
+    loss fails on it.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline"; PyTorch's documentation for

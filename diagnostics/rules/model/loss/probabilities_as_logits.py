@@ -14,14 +14,13 @@ class ProbabilitiesAsLogits(Rule):
     """The model ends in a softmax or sigmoid, and the loss applies another one.
 
     ## What it does
-    If the settings or the value of the loss show that it reads logits, the rule checks whether the predictions add
-    up to 1 for every example or come from a softmax or sigmoid layer.
+    If the settings or the value of the loss show that it expects logits, the rule checks whether the predictions
+    add up to 1 for every example or come from a softmax or sigmoid layer.
 
     ## Why it is bad
     Probabilities differ by at most 1, so a softmax over them is never confident: with 3 classes, the true one gets
-    at most 0.58, which corresponds to a cross entropy of 0.55. The gradient has to pass through two saturating
-    functions. Training is slow and gets stuck at a plateau. The accuracy often looks acceptable, so the bug goes
-    unnoticed.
+    at most 0.58, a cross entropy of 0.55. Training is slow and gets stuck at a plateau. The accuracy often looks
+    acceptable, so the bug goes unnoticed.
 
     ## Example
     ```python
@@ -37,18 +36,16 @@ class ProbabilitiesAsLogits(Rule):
     ```
 
     ## Thresholds
-    None. Predictions must be non-negative and add up to 1 for every example of the batch, up to rounding errors;
-    logits would not satisfy this by chance. A last layer that is known to be a softmax or sigmoid is also enough.
-    The lowest loss in the message is the loss of an example whose true class has probability 1 and all others 0:
-    ln(1 + (C - 1)/e) for C classes. A binary loss is at least ln(1 + 1/e) = 0.31 where the target is 1, and ln 2 =
-    0.69 where it is 0.
+    None. Predictions must be non-negative and add up to 1 for every example of the batch, up to rounding errors. A
+    last layer that is known to be a softmax or sigmoid is also enough.
+
+    The message gives the lowest loss that such a model can reach. For C classes it is ln(1 + (C - 1)/e). For a
+    binary loss, it is ln(1 + 1/e) = 0.31 where the target is 1, and ln 2 = 0.69 where it is 0.
 
     ## Known problems
-    The finding is a warning, not an error, because such a model does learn, and its largest output is often that
-    of the true class. A sigmoid that is a function call instead of a layer is not detected, because logits between
-    0 and 1 look the same. If a loss with `from_logits=True` directly follows a softmax or sigmoid, Keras on
-    TensorFlow bypasses that activation and only warns. Such a model trains correctly and is not reported, because
-    the loss then reads probabilities.
+    A sigmoid that is a function call instead of a layer is not detected, because logits between 0 and 1 look the
+    same. If a loss with `from_logits=True` directly follows a softmax or sigmoid, Keras on TensorFlow bypasses
+    that activation and only warns. Such a model is not reported.
 
     ## Sources
     The documentation for `torch.nn.CrossEntropyLoss` ("the input is expected to contain the unnormalized logits

@@ -23,9 +23,9 @@ class SelfPairsInLoss(Rule):
     row, including itself, even though no row is its own target.
 
     ## Why it is bad
-    No vector is more similar to a row than the row itself, whatever the weights. If the row itself counts as a
-    negative, it takes most of the probability: the loss cannot come close to 0, the gradients of all real
-    negatives are small, and the accuracy stays at 0.
+    No vector is more similar to a row than the row itself. If it counts as a negative, it takes most of the
+    probability: the loss cannot come close to 0, the gradients of all real negatives are small, and the accuracy
+    stays at 0.
 
     ## Example
     ```python
@@ -41,9 +41,9 @@ class SelfPairsInLoss(Rule):
     ```
 
     ## Thresholds
-    There must be at least 8 rows, each with as many scores as there are rows. The matrix of scores must be
-    symmetric, with equal values on the diagonal that are the highest in their rows (to within 0.2% of the largest
-    score). No row may be its own target. These numbers are our own.
+    There must be at least 8 rows, each with as many scores as there are rows. The score matrix must be symmetric.
+    Its diagonal must have equal values that are the highest in their rows, to within 0.2% of the largest score. No
+    row may be its own target. These thresholds are our own.
 
     ## Known problems
     Similarities between vectors with different norms, such as plain dot products, are not checked.

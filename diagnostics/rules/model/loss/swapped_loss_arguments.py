@@ -13,13 +13,13 @@ class SwappedLossArguments(Rule):
 
     ## What it does
     Reads the argument names of a loss that was passed to `compile`. If the first is named after predictions
-    (`y_pred`, `output`) and the second after targets (`y_true`, `labels`), computes the loss on a batch in the
-    order that Keras uses and in the reverse order.
+    (`y_pred`, `output`) and the second after targets (`y_true`, `labels`), the rule computes the loss on a batch
+    in both orders.
 
     ## Why it is bad
-    Keras passes the targets first, whatever the arguments are named. A squared difference is the same both ways. A
-    cross entropy is not: it then takes the logarithm of the targets, which are 0 or 1, and its gradient is the
-    same however wrong a prediction is.
+    Keras passes the targets first, whatever the arguments are named. A squared difference is the same both ways,
+    but a cross entropy is not: it takes the logarithm of the targets, which are 0 or 1, and its gradient no longer
+    depends on how wrong a prediction is.
 
     ## Example
     ```python

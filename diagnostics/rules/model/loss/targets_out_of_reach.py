@@ -63,9 +63,8 @@ class TargetsOutOfReach(Rule):
 
     ## Why it is bad
     A sigmoid returns values from 0 to 1. If the targets are prices from 3 to 103, every prediction saturates at 1,
-    where its gradient is zero: the loss falls briefly and then stays at the mean squared distance from 1. Binary
-    cross entropy is a valid loss only for targets from 0 to 1. For labels of -1 and 1, or pixels from 0 to 255, it
-    has no minimum, falls below 0 and rewards ever larger logits.
+    and the loss stays at the mean squared distance from 1. Binary cross entropy requires targets from 0 to 1. With
+    labels of -1 and 1, or pixels from 0 to 255, it falls below 0 without bound.
 
     ## Example
     ```python
@@ -81,17 +80,19 @@ class TargetsOutOfReach(Rule):
 
     ## Thresholds
     At least 10% of the batch's targets must be out of range by 10% of the range (or of the largest target if the
-    range is unbounded). For binary cross entropy, the margin is 0.001, to allow for rounding errors. For
-    categorical cross entropy, at least 10% of the rows must have several nonzero numbers whose sum differs from 1
-    by more than 0.1. One metric must be an accuracy: models of word counts, for which the same formula is a
-    likelihood, are trained without one. In PyTorch, such rows must contain only 0 and 1, cover at most 50
-    classes, and not form a symmetric matrix, as the pairs within a batch do. For CTC, a single blank in a target
-    is enough, and so are too few frames in half of the examples. These thresholds are our own.
+    range is unbounded). The margin is smaller or different for these losses:
+
+    - Binary cross entropy: 0.001.
+    - Categorical cross entropy: at least 10% of the rows must have several nonzero numbers whose sum differs from
+      1 by more than 0.1. One metric must be an accuracy, because models of word counts use the same formula. In
+      PyTorch, these rows must contain only 0 and 1, cover at most 50 classes, and not form a symmetric matrix.
+    - CTC: a single blank in a target is enough, and so are too few frames in half of the examples.
+
+    These thresholds are our own.
 
     ## Known problems
-    Only one batch is checked, and only if the last activation is known; in PyTorch it is read from the graph of
-    the output. A loss that ignores some targets, such as those equal to -1, is checked only if its value shows
-    that it did not ignore them.
+    Only one batch is checked, and only if the last activation is known. A loss that ignores some targets, such as
+    -1, is checked only if its value shows that it did not ignore them.
 
     ## Sources
     The documentation for `torch.nn.BCEWithLogitsLoss` ("targets t[i] should be numbers between 0 and 1") and

@@ -41,16 +41,16 @@ class CheckpointKeysMismatch(MessageRule):
     """The keys of a checkpoint differ from those of the model.
 
     ## What it does
-    Compares the missing and the unexpected keys in the error message. Reports a prefix that would make them equal,
-    a checkpoint that contains more than the model's state, or the layers that differ. In a watched run, it makes
-    the same comparison after a `load_state_dict(..., strict=False)` that found hardly any of the model's keys, if
-    the model is then trained, or is evaluated while its missing weights are unchanged.
+    Compares the missing and the unexpected keys in the error message. Names a prefix that would make them equal, a
+    state dict inside the checkpoint, or the layers that differ. A watched run also checks `load_state_dict(...,
+    strict=False)`: it reports a call that found hardly any of the model's keys, if the model is then trained, or
+    is evaluated with the missing weights unchanged.
 
     ## Why it is bad
     `load_state_dict` matches weights by name. `DataParallel` and `DistributedDataParallel` put `module.` in front
-    of every name, and `torch.compile` puts `_orig_mod.`; a checkpoint saved with such a wrapper and loaded without
-    it matches nothing. PEFT saves an adapter's weights without the adapter's name, which the model's own keys
-    contain. `strict=False` silences the error and leaves every unmatched weight at its initial value.
+    of every name, and `torch.compile` puts `_orig_mod.`. If such a checkpoint is loaded into the plain model, no
+    key matches. `strict=False` silences the error and leaves every unmatched weight at its initial value. PEFT
+    saves an adapter's weights without the adapter's name, which the model's own keys contain.
 
     ## Example
     ```python
@@ -65,10 +65,10 @@ class CheckpointKeysMismatch(MessageRule):
     ```
 
     ## Thresholds
-    None if loading failed. With `strict=False`, fewer than 10% of the model's keys must be found, and at least as
-    many of the checkpoint's keys must be left over. Alternatively, at least half of the model's keys must be
-    missing, and adding or removing a prefix must make the keys match. Otherwise the partial load may be intended,
-    as for a new head or part of a larger checkpoint.
+    None if loading failed. With `strict=False`, one of two conditions must hold:
+
+    - Fewer than 10% of the model's keys were found, and at least as many of the checkpoint's keys are left over.
+    - At least half of the model's keys are missing, and adding or removing a prefix makes the keys match.
 
     ## Known problems
     Error messages from old versions name only the first key, so only that key is known.

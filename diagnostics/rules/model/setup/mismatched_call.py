@@ -33,8 +33,7 @@ class MismatchedCall(MessageRule):
     None: the rule fires only after a call has failed.
 
     ## Known problems
-    The traceback alone names the type, but not where the value was created. If the exception itself is available,
-    the finding also names the variable, its value, and the line that set it.
+    The traceback alone does not show where the value was created.
 
     ## Sources
     The documentation for `torch.nn.LSTM`, transformers' `ModelOutput` and `cv2.imread`.

@@ -14,7 +14,7 @@ class RefusedCall(MessageRule):
 
     ## Why it is bad
     The library checks at the first call that needs the component, often far from the line that should have
-    provided it, and the message uses the library's vocabulary, not the script's.
+    provided it.
 
     ## Example
     ```python

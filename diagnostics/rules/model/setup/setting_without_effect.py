@@ -18,22 +18,21 @@ class SettingWithoutEffect(Rule):
 
     ## What it does
     Looks for attributes that resemble settings but have no effect: `requires_grad` of a module, `require_grad` of
-    a parameter, `lr` of an optimizer, `transform` of a `Subset`, `shuffle` of a `DataLoader`. Modules and
-    parameters are checked just before an optimizer step, and optimizers in all sampled steps.
+    a parameter, `lr` of an optimizer, `transform` of a `Subset`, `shuffle` of a `DataLoader`.
 
-    `diagnose run` also reads the script. It looks for code that sets the same attribute through both subsets of a
-    split, to different values: the subsets share one dataset, so the second value overwrites the first. It also
-    looks for statements that discard their result: a method that returns a new tensor, such as
-    `scores.masked_fill(mask, -1e9)`, or a loop over parameters that rebinds the loop variable. For Keras, it looks
-    for layers that have a regularizer or call `add_loss` while a custom `train_step`, `compute_loss` or
-    training loop never reads the model's `losses`.
+    `diagnose run` also searches the script for three patterns:
+
+    - The same attribute is set through both subsets of a split, to different values. The subsets share one
+      dataset, so the second value overwrites the first.
+    - A result is discarded: of a method that returns a new tensor, such as `scores.masked_fill(mask, -1e9)`, or of
+      a loop over parameters that rebinds the loop variable.
+    - A Keras layer has a regularizer or calls `add_loss`, but a custom `train_step`, `compute_loss` or training
+      loop never reads the model's `losses`.
 
     ## Why it is bad
-    Python raises no error when a script sets an attribute that nothing else uses. PyTorch never reads it: the
-    layers that should be frozen are trained, the learning rate does not change, and the images are not augmented.
-    The subsets from `random_split` share one dataset, so `val_set.dataset.transform` is also the transform of the
-    training subset. A result that is discarded might as well never have been computed: the mask is not applied,
-    and the moving average of the weights stays at its initial value.
+    Python raises no error when a script sets an attribute that nothing reads. The layers that should be frozen are
+    trained, the learning rate does not change, and the images are not augmented. If a result is discarded, the
+    mask is not applied, or the moving average of the weights stays at its initial value.
 
     ## Example
     ```python
@@ -51,20 +50,21 @@ class SettingWithoutEffect(Rule):
     ```
 
     ## Thresholds
-    None. A module counts only if all its parameters require and have gradients and are about to be changed by the
-    optimizer. No class in the model may use the attribute's name. An optimizer counts if it is one of PyTorch's
-    own, its rates never changed, and the attribute differs from all of them. A subset counts if its dataset has
-    an attribute of that name with a different value. Discarded results count only for PyTorch functions, tensor
-    methods that have an in-place version, and some methods of pandas and of datasets; statements inside `try` do
-    not count. Layer losses count as used if any code other than an evaluation reads them or calls a regularizer,
-    or if the loss of a `tf.function` is computed from them. In a training loop, what `add_loss` adds counts if the
-    loop trains all weights of the layer; for a layer without weights, those of the smallest part of the model
-    around it.
+    None, but the rule reports only settings that certainly have no effect:
+
+    - A module: all its parameters require and have gradients and are in the optimizer, and no class in the model
+      uses the attribute's name.
+    - An optimizer: it is one of PyTorch's own, its rates never changed, and the attribute differs from all of
+      them.
+    - A subset: its dataset has an attribute of that name with a different value.
+    - A discarded result: the function is PyTorch's, a tensor method with an in-place version, or one of some
+      methods of pandas and datasets. Statements inside `try` do not count.
+    - Layer losses: no code except an evaluation reads them or calls a regularizer, and no loss of a `tf.function`
+      is computed from them.
 
     ## Known problems
-    A script that reads the attribute itself, outside the model, and acts on it is a false positive if the
-    parameters are trained anyway. A setting that is changed and restored between two sampled steps goes
-    unnoticed.
+    If a script reads the attribute outside the model and acts on it, the finding is a false positive. A setting
+    that is changed and restored between two sampled steps goes unnoticed.
 
     ## Sources
     PyTorch's documentation for `torch.nn.Module.requires_grad_` and `torch.optim` ("How to adjust learning rate");
