@@ -29,11 +29,10 @@ class ClassImbalance(Rule):
     """One class is so common that always predicting it looks like success.
 
     ## What it does
-    Counts the labels of rows drawn from the whole dataset. Reports a class with at least 90% of the labels unless
-    something compensates for it: class weights in the loss, or a sampler that draws rows of rare classes more
-    often. It also compares class weights with label counts, because weights that grow with the count favour the
-    common class even more. Balanced weights in the wrong order can have the same effect, for example if they come
-    from `value_counts()`, which sorts by frequency instead of class id.
+    Counts the labels of rows drawn from the whole dataset. Reports a class with at least 90% of the labels, unless
+    class weights in the loss or a sampler compensate for it. It also compares class weights with label counts. It
+    reports weights that grow with the count, and balanced weights in the wrong order. A common cause of the wrong
+    order is `value_counts()`, which sorts by frequency instead of class id.
 
     ## Why it is bad
     Cross entropy weights all rows equally, so the fastest way to lower the loss is to predict the common class.
@@ -52,9 +51,8 @@ class ClassImbalance(Rule):
     ```
 
     ## Thresholds
-    The common class must have a share of at least 0.9 (our choice): above that, a constant prediction reaches an
-    accuracy that often looks good. There must be at least 50 rows (our choice): the chance that a class with 75%
-    of the data makes up 90% of 50 random rows is about 1 in 100.
+    The common class must have a share of at least 0.9, and there must be at least 50 rows. Both thresholds are our
+    own.
 
     Class weights are reported if they grow with the label counts. The ratio of any two weights must equal the
     ratio of the label counts of their classes, to within 15% plus sampling error. The most common class must have
@@ -67,16 +65,16 @@ class ClassImbalance(Rule):
     - Some class has at least twice as many labels as its weight implies.
 
     ## Known problems
-    The imbalance may be real, and a model that ranks rows well needs no weights. In that case, judge the model by
-    a metric on which a constant prediction scores badly, and ignore this rule.
+    The imbalance may be real. In that case, judge the model by a metric on which a constant prediction scores
+    badly, and ignore this rule.
 
     The finding is only a note if something that the rule cannot see may compensate:
 
-    - in Keras before `fit`, which receives the class weights (`diagnose run` sees them),
-    - with a custom loss,
-    - in PyTorch, when the checked batch happens to contain only one class,
-    - with a `Trainer` that has its own sampler, or
-    - with a single output, because such a model is often trained to rank the rows and evaluated on the ranking.
+    - Keras before `fit`, which receives the class weights (`diagnose run` sees them)
+    - a custom loss
+    - a PyTorch batch that contains only one class
+    - a `Trainer` with its own sampler
+    - a single output, because such a model is often evaluated on its ranking of the rows
 
     If only the first rows are known, nothing is reported, because they may be sorted.
 

@@ -44,15 +44,14 @@ class LabelsInInputs(Rule):
     ## What it does
     If a batch has no target even though the loss needs one, the rule checks whether one of its inputs is named
     `labels`, `label`, `label_ids`, `targets`, `target` or `y`. After a crash, it reads the same information from
-    the traceback. In a watched run, it compares input rows with their targets, and looks for an input value that
-    equals the target. For a masked language model, it looks for targets that are the mask token itself: this means
-    that the labels were copied from the tokens after masking, or are the same tensor.
+    the traceback. In a watched run, it looks for an input value that equals the target. For a masked language
+    model, it looks for targets that are the mask token itself, which means that the labels were copied after
+    masking.
 
     ## Why it is bad
-    The loss compares the prediction with a target. If a batch is a single dict, Keras treats everything in it as
-    inputs, labels included. The target is then None, so there is no loss, and nothing to compute a gradient from.
-    The error does not mention labels: `None values not supported` in Keras 3,
-    `No gradients provided for any variable` in earlier versions.
+    If a batch is a single dict, Keras treats everything in it as inputs, labels included. The target is then None,
+    and there is no loss. The error does not mention labels: `None values not supported` in Keras 3, `No gradients
+    provided for any variable` in earlier versions.
 
     If the target stays among the features, or a window ends with the value to be predicted, the model copies it to
     the output. The scores look perfect, even in evaluation, but the model is useless wherever the answer is
@@ -86,17 +85,15 @@ class LabelsInInputs(Rule):
     None for a batch without a target. Otherwise, one value in each row must reveal the target: it equals a
     regression target that takes at least 20 different values, or each class has its own value. This must hold
     without exception in at least 100 rows, and at exactly one position in the row. At least two positions must
-    take at least 20 different values each: rows that contain nothing but a code for their class are synthetic
-    data.
+    take at least 20 different values each.
 
-    In a sequence of measurements, that value must be in the last step, because a window may end one step too late.
-    A value in an earlier step is usually meant to be remembered, as in the copy and recall benchmarks for
-    recurrent networks. Such a value counts only if it equals a regression target, if at least 10 rows overlap,
-    like windows of one series, and if neighbouring values have a correlation of at least 0.5.
+    In a sequence of measurements, that value must be in the last step. A value in an earlier step counts only if
+    it equals a regression target, at least 10 rows overlap, and neighbouring values have a correlation of at least
+    0.5.
 
     If the targets are the tokens of an input, the rule replaces that input with random tokens, and the trained
-    model must return at least 90% of them. If the model has no other token input, its predictions must not depend
-    on later tokens: otherwise it may be an autoencoder, unless it is a `ForMaskedLM` class from transformers.
+    model must return at least 90% of them. If the model has no other token input and is not a `ForMaskedLM` class
+    from transformers, its predictions must not depend on later tokens, because it may be an autoencoder.
 
     A token counts as the mask token if four conditions hold:
 
@@ -105,14 +102,13 @@ class LabelsInInputs(Rule):
     - The token fills at least half of the positions that have a target.
     - It occurs nowhere else.
 
-    If the model is not a `ForMaskedLM` class, its predictions must also depend on later tokens: a decoder may
-    have targets only for an answer, which is often the same word. These shares are our own; BERT masks 15% of the
-    tokens and replaces 80% of these with the mask token.
+    If the model is not a `ForMaskedLM` class, its predictions must also depend on later tokens. These thresholds
+    are our own.
 
     ## Known problems
-    Targets whose name is not listed above are not recognised. A model that computes its own loss (`add_loss`, a
-    custom `train_step`, a Hugging Face model with labels) needs its labels among the inputs; it is not reported
-    if this can be detected.
+    Targets under other names are not recognised. A model that computes its own loss (`add_loss`, a custom
+    `train_step`, a Hugging Face model with labels) needs its labels among the inputs; it is not reported if this
+    can be detected.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow); the documentation for

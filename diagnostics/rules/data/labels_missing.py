@@ -26,10 +26,9 @@ class LabelsMissing(MessageRule):
     default. After a crash, it examines the model's inputs and outputs, or the arguments of `fit`.
 
     ## Why it is bad
-    A Hugging Face model computes its loss only if its inputs contain `labels`. Without them it returns logits and
-    no loss, so there is nothing to differentiate. The column often exists under another name: `Trainer` keeps
-    `label` and `labels`, and silently drops every other column that the model does not accept. Keras computes the
-    loss outside the model, where a target of None raises `None values not supported`.
+    A Hugging Face model computes its loss only if its inputs contain `labels`; otherwise it returns only logits.
+    The column often exists under another name: `Trainer` keeps `label` and `labels`, and silently drops every
+    other column that the model does not accept. Keras raises `None values not supported`.
 
     ## Example
     ```python
@@ -49,7 +48,7 @@ class LabelsMissing(MessageRule):
     ## Known problems
     Before training, a batch without labels is reported only if the model is known to compute the loss. A custom
     loop may compute it outside the model, or create the labels from the inputs. A model that received labels but
-    returned no loss, because it has no head that computes one, has a different problem and is not reported.
+    returned no loss is not reported.
 
     ## Sources
     The documentation for `transformers.Trainer` ("your model can compute the loss if a labels argument is

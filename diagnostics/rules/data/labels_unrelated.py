@@ -29,23 +29,21 @@ class LabelsUnrelated(Rule):
 
     ## What it does
     Recognises some training rows by their content throughout the run, and compares each row's target with the one
-    it had when it first appeared. Rows that naturally repeat, such as those that consist of a few categories, are
-    excluded. If the targets change about as often as a random reassignment would change them, and the new targets
-    belong to other rows, the inputs are paired with the wrong targets.
+    it had when it first appeared. The inputs are paired with the wrong targets if the targets change about as
+    often as random reassignment would change them, and the new targets belong to other rows. Rows that naturally
+    repeat, such as rows of a few categories, are excluded.
 
-    `diagnose run` also reads the script. It looks for inputs and targets that are shuffled in place one after the
-    other with the same generator, if it is not reseeded before the second shuffle. It also looks for inputs that
-    are filtered by content while their targets are only cut to the same length.
+    `diagnose run` also searches the script for two mistakes: inputs and targets that are shuffled in place one
+    after the other without reseeding the generator, and inputs that are filtered by content while their targets
+    are only cut to the same length.
 
-    If the model tags tokens, it checks whether the start tokens of one batch have several different tags, while
-    the ends of its rows have at most one tag. For the first batch of a run, it checks whether the inputs were
-    reordered without the targets: it compares the rows that reached the model with the examples that the collator
-    received, or with the loader's batch.
+    If the model tags tokens, the rule checks whether the start tokens of one batch have several different tags,
+    while the ends of its rows have at most one. For the first batch of a run, it checks whether the collator or
+    the loop reordered the inputs without the targets.
 
     ## Why it is bad
     Targets that are unrelated to their rows cannot be learned: the loss ends up no better than that of a constant
-    prediction. Usually, only the inputs or only the targets were shuffled, or both were shuffled in different
-    orders.
+    prediction. Usually, only the inputs or only the targets were shuffled, or both in different orders.
 
     ## Example
     ```python
@@ -63,27 +61,28 @@ class LabelsUnrelated(Rule):
     ```
 
     ## Thresholds
-    The numbers below are our own. At least 32 rows must recur, and hardly any of them may occur twice within an
-    epoch. The share of unchanged targets may exceed that of a random reassignment by at most two standard
-    deviations. The mean squared change must be at least 80% of that under a random reassignment. Noisy labels, or
-    labels from several annotators, change less. At least a quarter of the changed targets must have belonged to
-    other rows. Within a batch, the targets of neighbouring rows must differ at least 90% as much as those of two
-    random rows. This excludes few-shot training, where each episode has its own targets, which do belong to its
-    rows. In PyTorch, the loss must also be at least 95% of that of a constant prediction.
+    At least 32 rows must recur, and hardly any of them may occur twice within an epoch. All of these must hold:
+
+    - The share of unchanged targets exceeds that of a random reassignment by at most two standard deviations.
+    - The mean squared change is at least 80% of that under a random reassignment. Noisy labels change less.
+    - At least a quarter of the changed targets belonged to other rows.
+    - Within a batch, the targets of neighbouring rows differ at least 90% as much as those of two random rows.
+      This excludes few-shot training.
+    - In PyTorch, the loss is at least 95% of that of a constant prediction.
 
     For tags, the batch must have at least 8 rows. At least 10% of its start tokens must have a different tag from
     the majority, while all tokens in the last quarter of every row share one tag or are ignored.
 
     For reordered inputs, the first batch must have at least 8 rows, all of them different. The loss must receive
-    exactly the targets of these examples, but at least two of the targets must be paired with rows whose own
-    target differs.
+    exactly the targets of these rows, at least two of them paired with rows that have a different target.
+
+    These thresholds are our own.
 
     ## Known problems
-    Augmented rows differ each time and cannot be tracked. Images drawn with replacement are mistaken for rows
-    that naturally repeat; measurements, where every row has its own values, are not. A Keras model with a custom
-    train_step is not checked: it may need two unpaired datasets, as CycleGAN does. If inputs and targets got out
-    of step once before training, other than by two shuffles in the script, the labels look noisy: see
-    `not-learning`.
+    Augmented rows differ each time and cannot be tracked. Images drawn with replacement are mistaken for rows that
+    naturally repeat. A Keras model with a custom `train_step` is not checked, because it may need two unpaired
+    datasets. If the targets were reordered once before training, other than by two shuffles in the script, the
+    labels look noisy: see `not-learning`.
 
     ## Sources
     Public reports of permutations applied to the inputs only, and of `tf.data` pipelines whose datasets were
