@@ -27,9 +27,9 @@ class CannotOverfitOneBatch(Rule):
     the loss of the best constant prediction for that batch.
 
     ## Why it is bad
-    Memorising a few examples is easy for any network, even if their labels are wrong. A model that does no better
-    than a constant prediction has a fault between input and loss: the differences between the examples are lost,
-    some layers receive no gradient, or the values are on the wrong scale. More data or more steps will not help.
+    Any network can memorise a few examples, even if their labels are wrong. A model that does no better than a
+    constant prediction has a fault between input and loss: the differences between the examples are lost, some
+    layers receive no gradient, or the values are on the wrong scale. More data or more steps will not help.
 
     ## Example
     ```python
@@ -45,14 +45,13 @@ class CannotOverfitOneBatch(Rule):
 
     ## Thresholds
     The lowest loss must stay above 0.9 times that of the best constant prediction: the entropy of the batch's
-    labels for cross entropy, their variance for squared error. With soft targets and binary cross entropy, only
-    the loss above the targets' own entropy counts, because no prediction can get below that entropy. The factor is
-    our own: it requires only a 10% improvement, and a healthy copy improves by 50% or more.
+    labels for cross entropy, their variance for squared error. With soft targets and binary cross entropy, the
+    targets' own entropy is first subtracted from both losses. The factor is our own; a healthy copy improves by
+    50% or more.
 
-    The finding is a warning, not an error. The copy gets only a few dozen steps at a few learning rates, so a
-    model that merely learns slowly can fail as well. A model with at most 500 trainable parameters gets 500 more
-    steps at a learning rate of 0.1, because at smaller rates a few sigmoid units stay on their first plateau for
-    hundreds of steps.
+    The copy gets a few dozen steps at a few learning rates, so a model that learns slowly can fail as well. This
+    is why the finding is a warning, not an error. A model with at most 500 trainable parameters gets 500 more
+    steps at a learning rate of 0.1.
 
     ## Known problems
     The rule is not checked if
@@ -60,8 +59,7 @@ class CannotOverfitOneBatch(Rule):
     - the best constant prediction is unknown (an unrecognised loss) or already right (only one label),
     - more than half of the examples are duplicates,
     - there are fewer trainable parameters than labels (one per example, or one per word or pixel),
-    - more than half of the model is frozen: the features of a frozen backbone can be so similar that a head needs
-      thousands of steps, or
+    - more than half of the model is frozen, or
     - the loss was still falling fast enough to pass the threshold within the same number of further steps.
 
     Strong label smoothing over very many classes keeps the loss high however well the model learns. So do noisy

@@ -22,9 +22,9 @@ class DefaultLearningRate(Rule):
     """The optimizer runs at its default learning rate, which does not suit the model.
 
     ## What it does
-    Compares the learning rate with the optimizer's default. If they agree, it checks whether a trial on one batch
-    showed the rate to be too high or too low, using `learning-rate-too-high` and `learning-rate-too-low`. In a
-    watched run, it checks whether the run itself showed the rate to be too high.
+    Compares the learning rate with the optimizer's default. If they agree, it checks whether a trial on one batch,
+    or a watched run, showed the rate to be too high or too low. See `learning-rate-too-high` and
+    `learning-rate-too-low`.
 
     ## Why it is bad
     Passing the optimizer as a string, `optimizer="adam"`, hides the learning rate, which is the most important
@@ -42,12 +42,11 @@ class DefaultLearningRate(Rule):
     ```
 
     ## Thresholds
-    These are the thresholds of `learning-rate-too-high` and `learning-rate-too-low`. A default that works is not
-    reported. Two rates count as equal if they differ by less than a millionth, to allow for float32 rounding.
+    These are the thresholds of `learning-rate-too-high` and `learning-rate-too-low`. Two rates count as equal if
+    they differ by less than a millionth.
 
     ## Known problems
-    A rate that was explicitly set to the default value looks the same as one that was never set. It is reported as
-    well, because it is just as unsuitable.
+    A rate that was explicitly set to the default value is reported too.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow), "Check your

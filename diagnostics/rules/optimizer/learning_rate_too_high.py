@@ -32,15 +32,14 @@ class LearningRateTooHigh(Rule):
     ## What it does
     Trains copies of the model on one batch with your optimizer: one copy at your learning rate and, if it does not
     learn, others at lower rates. If the copy memorises the batch but its updates are very large, the trial is
-    repeated, cycling through a few batches. The rule compares the loss with that of a constant prediction and
-    measures how much a step changes the weights. In a watched run, it detects a loss that diverges, stays at
-    chance, or oscillates on a repeated batch while the updates are too large.
+    repeated on a few batches. The rule compares the loss with that of a constant prediction and measures how much
+    a step changes the weights. In a watched run, it detects a loss that diverges, stays at chance, or oscillates
+    on a repeated batch while the updates are too large.
 
     ## Why it is bad
     The gradient is a good approximation only locally. An update that is too large overshoots, often leaving dead
-    or saturated units, and the loss stays at the level of a constant prediction, oscillates, or becomes NaN. A
-    wide or deep network needs smaller updates than a small one, so a rate that works for the small one may fail
-    for the large one.
+    or saturated units, and the loss stays at the level of a constant prediction, oscillates, or becomes NaN. Wide
+    and deep networks need smaller updates than small ones.
 
     ## Example
     ```python
@@ -60,16 +59,13 @@ class LearningRateTooHigh(Rule):
       constant prediction, and no loss reaches half of it. Or the loss becomes NaN.
     - A rate at most a third as large does reach half of it.
     - Some step changes the weights (the median over all weight matrices) by at least 1% of their norm, ten times
-      the 0.1% of the rule of thumb below. The rule of thumb alone is not enough for a finding, because a small
-      network often learns well with updates of 3% or more.
+      the 0.1% of the rule of thumb below.
 
-    If updates reach 3% and the model is a classifier that memorised the batch, a second trial runs for 60 steps,
-    cycling through 8 batches. In that trial, each loss is a mean over one cycle, and the factor is 0.7 instead of
-    0.9.
+    If updates reach 3% and the model is a classifier that memorised the batch, a second trial runs for 60 steps on
+    8 batches. In that trial, each loss is a mean over all 8 batches, and the factor is 0.7 instead of 0.9.
 
     In a watched run, updates count as large if they change the weights by 1% or more (the median over layers and
-    sampled steps). They also count as large if the first 20 steps changed the weights by 10%, because weights that
-    have grown can make later updates look small. In addition, one of these must hold:
+    sampled steps), or if the first 20 steps changed the weights by 10%. In addition, one of these must hold:
 
     - The loss diverged. For a classifier trained on cross entropy, the loss over the last quarter of the run is at
       least twice the chance-level loss, and at least 1.5 times both the initial and the lowest loss. Any other
@@ -79,30 +75,25 @@ class LearningRateTooHigh(Rule):
     - The loss of a batch that occurred at least 100 times oscillates by at least half of its mean, and has not
       fallen.
 
-    `loss-divergence`, `loss-plateau` and `loss-oscillation` do not report such a run a second time. If gradients
-    are never zeroed, that is the cause, and this rule reports nothing.
-
     A complete run of at least 100 steps is reported if it ended no better than a constant prediction, even though
     a linear or RBF (radial basis function) fit shows that there is something to learn. One step must have changed
-    the weights by more than their own norm (the median over the layers). Later updates in such a run may be small,
-    because large weights have saturated or killed the units.
+    the weights by more than their own norm (the median over the layers).
 
     A run that did not learn is also reported if copies of it, trained on its own batches, learn at a smaller rate,
     and no other single change helps nearly as much; see `not-learning`.
 
-    These thresholds are our own.
+    If gradients are never zeroed, only `gradients-not-zeroed` reports the run. These thresholds are our own.
 
     ## Known problems
-    A few batches are an easy task: a rate that memorises them may still be too high for the real run. The rule is
-    not checked
+    A few batches are an easy task: a rate that memorises them may still be too high for the real run. The trial is
+    not used
 
-    - if the learning rate is warmed up, or training starts below the full rate, which may be a warm-up,
+    - if the learning rate is warmed up, or training starts below the full rate,
     - if the best constant prediction is unknown, or
-    - if the loss was still decreasing at the end of the trial, fast enough to fall to half of the constant
-      prediction's loss within the same number of further steps.
+    - if the loss was still decreasing fast enough at the end of the trial.
 
-    In a watched run, a loss whose chance level is unknown is reported only if it grows very large: healthy losses
-    in adversarial and reinforcement learning can grow tenfold.
+    In a watched run, a loss whose chance level is unknown is reported only if it grows very large, because healthy
+    losses in adversarial and reinforcement learning can grow tenfold.
 
     ## Sources
     Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates" ("should

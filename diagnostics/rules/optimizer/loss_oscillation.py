@@ -16,9 +16,9 @@ class LossOscillation(Rule):
     alternately rises and falls, without decreasing overall.
 
     ## Why it is bad
-    Each update jumps over the minimum and lands on the other side, as high as before. In some direction the
-    curvature of the loss is too high for the step, even though the step is small relative to the weights. Typical
-    causes are inputs on very different scales, or a momentum near 1.
+    Each update jumps over the minimum and lands on the other side, as high as before. The curvature of the loss in
+    some direction is too high for the step. Typical causes are inputs on very different scales, or a momentum near
+    1.
 
     ## Example
     ```python
@@ -43,9 +43,8 @@ class LossOscillation(Rule):
     run instead.
 
     ## Known problems
-    The same batch must be repeated, as in full-batch training or with a loader that does not shuffle. If the
-    batches vary, the loss may oscillate for that reason alone, so nothing is reported. A loop that alternates
-    between two different losses on the same batch is wrongly reported.
+    The same batch must be repeated, as in full-batch training or with a loader that does not shuffle. A loop that
+    alternates between two different losses on the same batch is wrongly reported.
 
     ## Sources
     Goh, "Why Momentum Really Works", Distill (2017), on steps and curvature.

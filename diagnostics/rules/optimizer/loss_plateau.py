@@ -39,20 +39,20 @@ class LossPlateau(Rule):
 
     ## What it does
     Trains a copy of the model on one batch at your learning rate. It checks whether the loss over the last third
-    of that trial stays at the level of a constant prediction, without a trend, while another rate gets well below
-    it.
+    of that trial stays at the level of a constant prediction, while another rate gets well below it.
 
-    In a watched run, compares the cross entropy of the predictions at the sampled steps with the entropy of their
-    labels. For any loss, it checks whether the loss is constant at the end of the run even though each batch
-    contains different rows. In that case, either the predictions have collapsed (as with a triplet loss stuck at
-    its margin), or the loss compares the model with itself (as with a preference loss whose reference model is not
-    a copy). The latter is reported if the model also runs without gradients on the inputs of each step. If the
-    scores of a cross entropy are cosines times a constant, it computes how low the loss can possibly get.
+    In a watched run, it checks three things:
+
+    - It compares the cross entropy of the predictions at the sampled steps with the entropy of their labels.
+    - It checks whether any loss is constant at the end of the run even though each batch contains different rows.
+      The predictions may have collapsed (as with a triplet loss stuck at its margin), or the loss compares the
+      model with itself (as with a preference loss whose reference model is not a copy).
+    - If the scores of a cross entropy are cosines times a constant, it computes how low the loss can possibly get.
 
     ## Why it is bad
     A loss at chance level means that the model has learned the class frequencies and nothing else. The first steps
-    bring the loss down to that level and look like learning; the rest is noise. Such a plateau is easily mistaken
-    for a hard problem, or for one that needs more steps.
+    bring the loss down to that level and look like learning. Such a plateau is easily mistaken for a hard problem,
+    or for one that needs more steps.
 
     ## Example
     ```python
@@ -76,7 +76,6 @@ class LossPlateau(Rule):
       number of further steps.
 
     The trial must also count as stuck by the thresholds of `learning-rate-too-high` or `learning-rate-too-low`.
-    An untrained classifier starts near the chance level, and stays there for a while if the rate is small.
 
     In a watched run of at least 400 steps, three things must hold over the last two thirds:
 
@@ -84,28 +83,27 @@ class LossPlateau(Rule):
     - It fell by less than 2% from the first half to the second.
     - Accuracy is not above the share of the most frequent class.
 
-    The cross entropy must never have fallen 10% below the labels' entropy during the run. The rate must have
-    stopped rising. The weights must show that the model is stuck rather than slow: if all steps pointed in one
-    direction, they would have moved the weights by their own norm. If updates are larger than 1%,
-    `learning-rate-too-high` reports the run instead.
+    The cross entropy must never have fallen 10% below the labels' entropy, and the rate must have stopped rising.
+    If all steps had pointed in one direction, they would have moved the weights by their own norm. If updates are
+    larger than 1%, `learning-rate-too-high` reports the run instead.
 
-    A loss counts as constant if the last third of the run has at least 30 losses, all above 0 and within 0.01% of
-    each other. The dataset must also be larger than a batch, and its rows must differ. If no dataset is known,
-    the batches must differ and the weights must change. A constant loss is reported only if no other rule
-    explains it. The model counts as its own reference if it also runs without gradients in at least 90% of the
-    steps. At least 8 such steps must have been compared, and in 90% of them, both runs must have had the same
-    input. A loss that is a whole number is not reported if it contains `exp` or a division: `loss / loss.detach()`
-    is always 1, but has a gradient. If the scores are cosines, the lowest possible loss must be at least 90% of
-    the loss that results from equal scores.
+    A loss is constant if the last third of the run has at least 30 losses, all above 0 and within 0.01% of each
+    other. The dataset must be larger than a batch, and its rows must differ. If no dataset is known, the batches
+    must differ and the weights must change. The model counts as its own reference if it also runs without
+    gradients in at least 90% of the steps. At least 8 such steps must have been compared, and in 90% of them, both
+    runs must have had the same input. A loss that is a whole number is not reported if it contains `exp` or a
+    division.
+
+    If the scores are cosines, the lowest possible loss must be at least 90% of the loss that results from equal
+    scores.
 
     These thresholds are our own.
 
     ## Known problems
-    Before training, the plateau is detected only on a few batches, and only if another learning rate gets past
-    it; `cannot-overfit-one-batch` covers all other causes. The trial is not used if the learning rate is warmed
-    up, or may be. In a watched run, only unweighted cross entropy on outputs of shape (examples, classes) is
-    covered. A task that is inherently hard, such as the parity of many bits, or whose labels are independent of
-    the inputs, looks the same.
+    Before training, the plateau is detected only on a few batches, and only if another learning rate gets past it;
+    `cannot-overfit-one-batch` covers all other causes. The trial is not used if the learning rate is warmed up. In
+    a watched run, only unweighted cross entropy on outputs of shape (examples, classes) is covered. A task that is
+    inherently hard, such as the parity of many bits, looks the same.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "input-independent baseline"; the Hugging Face

@@ -79,24 +79,20 @@ class NotLearning(Rule):
     """The run ends no better than a constant prediction, and no other rule explains it.
 
     ## What it does
-    Compares the losses of the second half of a run with what the best constant prediction would have scored on the
-    same batches. The targets are recovered from the gradient of the output, and used only if they reproduce the
-    loss that the script differentiated. If the run is no better, the rule fits a linear and an RBF (radial basis
-    function) model to some of its rows, to see whether they learn something that the model did not.
+    Compares the losses of the second half of a run with the losses of the best constant prediction on the same
+    batches. The targets are recovered from the gradient of the output. If the run is no better, the rule fits a
+    linear and an RBF (radial basis function) model to some of its rows, to see whether they learn something that
+    the model did not.
+
+    Then it trains copies of the model from the initial weights on the recorded batches (up to 150 batches and 16
+    MiB). One thing is changed in each copy: the scale, shape or order of the data, the learning rate, the
+    optimizer, the mode, the layers, the initial weights, clipping, the schedule or the weight decay. The rule
+    compares the losses of the copies on rows that none of them was trained on. This requires a PyTorch loop with a
+    single common loss function, or Keras' `fit` or `train_on_batch` with one of Keras' own losses.
 
     A triplet loss (`triplet_margin_loss`) is compared with its margin, which is the loss when all embeddings are
-    equal. Such a loss also ends at the margin, or just above it, if positives and negatives are passed in the
-    wrong order.
-
-    Then the rule trains copies of the model from the initial weights on the recorded batches (up to 150 batches
-    and 16 MiB). One thing is changed in each copy: the scale, shape or order of the data, the learning rate, the
-    optimizer, the mode, the layers, the initial weights, clipping, the schedule or the weight decay. It compares
-    the losses of the copies on rows that none of them was trained on. This requires a PyTorch loop whose loss is
-    a single call to a common loss function, or Keras' `fit` or `train_on_batch` with one of Keras' own losses.
-
-    If a loss covers several outputs or includes penalties on the weights, its value alone is not enough. The rule
-    then runs the trained model on training rows, and compares the predictions of each output with a constant
-    prediction.
+    equal. If a loss covers several outputs or includes penalties on the weights, the rule compares the predictions
+    of each output with a constant prediction.
 
     ## Why it is bad
     The first steps bring any model down to the constant prediction, which is the mean of the targets or the class
@@ -121,17 +117,16 @@ class NotLearning(Rule):
     The run must have at least 100 steps, its learning rate must have stopped rising, and the script must have run
     to its end. The run must not alternate between training this model and another one. Two losses must be at least
     97% of the constant prediction's: the loss over the last third of the run, and the loss at the sampled steps in
-    its second half. The first may be below that limit by up to two standard errors of the constant prediction's
-    loss over the sampled batches.
+    its second half. For the first, up to two standard errors are subtracted from this limit.
 
-    The finding is a warning if the model could have learned something. Any of these shows that it could:
+    The finding is a warning if one of these shows that the model could have learned something:
 
     - Its rows occur more than once in a run of at least 200 steps (two epochs or more if the size of the dataset
-      is known). So even targets unrelated to them could have been memorised.
+      is known), so the model could have memorised the targets.
     - A fit to half of the sampled rows has at most 70% of the constant prediction's error on the other half. For
-      classes, the error must also be lower by five standard errors.
-    - The inputs themselves show that information was lost: each row of 3 to 64 columns was standardised
-      separately, or a number used for missing values is 100 standard deviations from all others.
+      classes, the error is also lower by five standard errors.
+    - Each row of 3 to 64 columns was standardised separately, or a number used for missing values is 100 standard
+      deviations from all others.
     - The run ended with a loss 10% above that of the constant prediction after 200 steps or more.
 
     It is also a warning if a single change makes a copy learn:
@@ -143,11 +138,11 @@ class NotLearning(Rule):
     Otherwise the finding is a note. It is also a note if the loss was still falling, with two exceptions:
 
     - The run ended with a loss 10% above that of the constant prediction after 200 steps or more.
-    - It ended above the constant prediction after steps that together could have moved the fastest third of the
+    - It ended above the constant prediction, and all steps together could have moved the fastest third of the
       layers by at most 5%.
 
     A loss that compares predictions with targets is reported as a warning if it is 0, up to rounding (1e-6), in
-    every step of a run of at least 100 steps: the model is its own target.
+    every step of a run of at least 100 steps, because the model is then its own target.
 
     If there are several outputs, three things must hold:
 
@@ -158,11 +153,10 @@ class NotLearning(Rule):
     These thresholds are our own.
 
     ## Known problems
-    A control experiment on labels of pure noise, redrawn at each step, is correctly reported as a note. So is the
-    first epoch of a task that only a deep model can learn. A model that has learned only a weak signal, which
-    explains less than 3% of the targets' variance, is still reported. Weighted losses are not checked. Several
-    outputs and penalties are checked only in Keras, for models built from Keras' own layers: other models may
-    reverse an output's gradient on purpose.
+    A control experiment on random labels is reported as a note, and so is the first epoch of a task that only a
+    deep model can learn. A model that explains less than 3% of the targets' variance is reported even though it
+    has learned a weak signal. Weighted losses are not checked. Several outputs and penalties are checked only in
+    Keras, for models built from Keras' own layers.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019): verify that the loss beats an

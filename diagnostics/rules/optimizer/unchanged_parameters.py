@@ -58,8 +58,8 @@ class UnchangedParameters(Rule):
     initial value of 0. These thresholds are our own.
 
     ## Known problems
-    Only a model that does not change at all is reported. Individual layers are not, because a learning rate of 0
-    may freeze them on purpose. A run that is watched only after its schedule has reached 0 is reported.
+    Individual layers that do not change are not reported. A run that is watched only after its schedule has
+    reached 0 is reported.
 
     ## Sources
     PyTorch's documentation for `torch.optim` ("Constructing it"), on optimizers made before the model is replaced
