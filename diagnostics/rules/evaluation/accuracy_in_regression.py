@@ -21,9 +21,8 @@ class AccuracyInRegression(Rule):
 
     ## Why it is bad
     Accuracy counts the rows whose prediction equals the target. For a single output, Keras first rounds the
-    prediction to 0 or 1, so only targets that are exactly 0 or 1 can ever match. The number stays near 0 even for
-    the best model and does not change from epoch to epoch. Early stopping or checkpointing by accuracy picks an
-    arbitrary epoch.
+    prediction to 0 or 1, so only targets that are exactly 0 or 1 can match. The number stays near 0 even for the
+    best model. Early stopping or checkpointing by accuracy picks an arbitrary epoch.
 
     ## Example
     ```python
@@ -37,11 +36,11 @@ class AccuracyInRegression(Rule):
 
     ## Thresholds
     There must be at least 8 rows with one target each. At least 80% of the targets must not be whole numbers, and
-    there must be at least 8 different values: with fewer, the targets may be smoothed class labels (our choice).
+    there must be at least 8 different values. These thresholds are our own.
 
     ## Known problems
-    Targets that are whole numbers, such as years and counts, are not checked: they may be classes. Models with
-    several outputs, such as autoencoders, are not checked either.
+    Targets that are whole numbers, such as years and counts, are not checked, because they may be classes. Models
+    with several outputs are not checked either.
 
     ## Sources
     Keras' documentation for `compile` ("accuracy" is converted to one of three classification metrics).

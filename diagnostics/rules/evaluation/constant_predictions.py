@@ -30,13 +30,11 @@ class ConstantPredictions(Rule):
 
     ## Why it is bad
     The model has learned which class is the most frequent, but nothing about the examples. Accuracy equals the
-    share of that class, which may look good. If the predictions are constant only in evaluation, the model
-    behaves differently there: usually batch norm's running statistics do not match the data, or the inputs are
-    preprocessed differently.
+    share of that class, which may look good. If the predictions are constant only in evaluation, usually the
+    running statistics of batch norm do not match the data, or the inputs are preprocessed differently.
 
-    If one class has nearly all the labels, it may even be the most likely class for every example. If the scores
-    still differ across examples, the rule gives only a note, because the accuracy hides that no other class is
-    ever predicted. If the scores carry no more information than the class frequencies, it gives a warning.
+    If one class has nearly all the labels, it may be the most likely class for every example. The finding is then
+    a note, because the accuracy hides that no other class is ever predicted.
 
     ## Example
     ```python
@@ -53,15 +51,13 @@ class ConstantPredictions(Rule):
     more than 80% of the labels, there must be at least 10 examples of the other classes. The finding is then a
     note unless the scores carry no more information than the class frequencies.
 
-    The learning rate must have stopped rising. The model must not be merely slow: if all updates had pointed in
-    the same direction, they would have moved the weights by at least the weights' own norm. The cross entropy
-    must be no lower than that of a constant prediction: if classes are imbalanced and hard to separate, the most
-    frequent one may rightly have the highest score everywhere. If the loss curve shows the cause,
-    `learning-rate-too-high` or `loss-plateau` reports the run instead.
+    The learning rate must have stopped rising. If all updates had pointed in the same direction, they would have
+    moved the weights by at least the weights' own norm. The cross entropy must be no lower than that of a constant
+    prediction. If the loss curve shows the cause, `learning-rate-too-high` or `loss-plateau` reports the run
+    instead.
 
-    An evaluation counts if it has at least 100 examples. If their labels are known, for example because they are
-    passed to the model, the finding is a warning. If not, two evaluations are needed and the finding is a note,
-    because all examples may belong to one class by design.
+    An evaluation must have at least 100 examples. If their labels are known, the finding is a warning. If not, two
+    evaluations are needed and the finding is a note, because all examples may belong to one class by design.
 
     These thresholds are our own.
 

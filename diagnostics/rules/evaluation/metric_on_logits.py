@@ -52,16 +52,18 @@ class MetricOnLogits(MessageRule):
     """A metric for class labels is computed on the model's logits.
 
     ## What it does
-    Calls the metric function twice with predictions that are all correct: once as logits that are highest for the
-    true class, in the format that the evaluation loop passes, and once as class labels. If the labels get a
-    perfect score, but the logits fail or score lower, the conversion from logits to labels is missing.
+    Calls the metric function twice with predictions that are all correct: once as logits, in the format that the
+    evaluation loop passes, and once as class labels. If the labels get a perfect score, but the logits fail or
+    score lower, the conversion from logits to labels is missing.
 
-    Under `diagnose run`, it also searches the script for an argmax over a single score per example, and for
-    probabilities that are cast to integers. If a binary cross entropy takes logits, it looks for logits that are
-    rounded or compared with 0.5. It feeds probabilities to Keras' `Accuracy` and `MeanIoU`, which compare class
-    indices. If the classes are mutually exclusive, it feeds predictions that are all wrong to `BinaryAccuracy`.
-    It also checks whether Keras or a `Trainer` reports the number that results from rounding logits or comparing
-    them with 0.5.
+    Under `diagnose run`, it also looks for these mistakes in the script:
+
+    - an argmax over a single score per example
+    - probabilities that are cast to integers
+    - logits that are rounded or compared with 0.5, even though the binary cross entropy takes logits
+    - probabilities passed to Keras' `Accuracy` or `MeanIoU`, which compare class indices
+    - mutually exclusive classes passed to Keras' `BinaryAccuracy`
+    - a number reported by Keras or a `Trainer` that results from rounding logits or comparing them with 0.5
 
     ## Why it is bad
     Accuracy compares labels with labels. If it receives logits, scikit-learn raises an error after a whole epoch
@@ -86,15 +88,14 @@ class MetricOnLogits(MessageRule):
     ## Thresholds
     None: a metric that gives 1 (or 100, in percent) for the true labels must give the same for logits that encode
     those labels. If Keras or a `Trainer` reports a number, the mistake must reproduce it to the last digit, and
-    the reported number must differ from the correct one by at least 0.01. There must also be logits just above
-    and just below 0.5 (within 0.2).
+    the reported number must differ from the correct one by at least 0.01. There must also be logits just above and
+    just below 0.5 (within 0.2).
 
     ## Known problems
-    A metric that fails on class labels as well is not checked. Metrics for which lower is better are not
-    compared. If `preprocess_logits_for_metrics` takes the argmax, the metric correctly receives classes; the
-    check calls that function first. The source is read only if exactly one model is trained and exactly one is
-    used for predictions. If a variable is taken for a model only because of its name, such as `net`, the finding
-    is a note. An argmax inside a separate function is missed, because its arguments are not followed.
+    Metrics that fail on class labels too, and metrics that are better when lower, are not compared. The source is
+    read only if exactly one model is trained and exactly one is used for predictions. If a variable is taken for a
+    model only because of its name, such as `net`, the finding is a note. An argmax inside a separate function is
+    missed.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" ("Evaluating the model"); scikit-learn's

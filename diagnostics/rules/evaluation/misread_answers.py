@@ -60,10 +60,10 @@ class MisreadAnswers(Rule):
     the wrong way round.
 
     ## Why it is bad
-    The model may be good, but the error merely reflects a difference in units: the predictions were not converted
-    back, were converted back with the inputs' scaler, or are still logarithms. If there are two columns of
-    scores, the first one belongs to class 0. Using this column ranks the rows backwards: an area under the ROC
-    curve of 0.95 becomes 0.05.
+    The model may be good, but the error merely reflects a difference in units. The predictions were not converted
+    back, were converted back with the inputs' scaler, or are still logarithms. If there are two columns of scores,
+    the first one belongs to class 0 and ranks the rows backwards: an area under the ROC curve of 0.95 becomes
+    0.05.
 
     ## Example
     ```python
@@ -89,9 +89,8 @@ class MisreadAnswers(Rule):
     These thresholds are our own.
 
     ## Known problems
-    Metrics computed by hand or by another library are missed, and so are predictions stored in a DataFrame.
-    Scores that were computed from a column, for example by a subtraction, can no longer be traced to it. An
-    attack that flips every prediction is reported as a note.
+    Metrics computed by hand or by another library are missed, and so are predictions stored in a DataFrame, and
+    scores that were computed from a column. An attack that flips every prediction is reported as a note.
 
     ## Sources
     scikit-learn's documentation for `roc_auc_score` ("the probability of the class with the greater label") and

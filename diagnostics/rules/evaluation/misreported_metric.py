@@ -62,21 +62,20 @@ class MisreportedMetric(Rule):
     """A reported metric is not what its name says.
 
     ## What it does
-    Keeps the predictions and targets of evaluations, and computes accuracy, F1, precision, recall, IoU, R²,
-    errors and perplexity from them. It compares the results with the numbers that a `Trainer` or Keras reported
-    under the same names. If they differ, it looks for a mistake that reproduces the reported number: a mean over
-    batches, labels that were not shifted, ignored positions that were counted, swapped arguments, a missing
-    square root, or a comparison of every prediction with every target.
+    Computes accuracy, F1, precision, recall, IoU, R², errors and perplexity from the predictions and targets of
+    evaluations, and compares them with the numbers that a `Trainer` or Keras reported under the same names. If
+    they differ, it looks for a mistake that reproduces the reported number: a mean over batches, labels that were
+    not shifted, ignored positions that were counted, swapped arguments, a missing square root, or a comparison of
+    every prediction with every target.
 
-    Under `diagnose run`, it also tracks the calls that each line makes to scikit-learn's metrics. It looks for
-    one call per batch of an evaluation, for lists that grow from epoch to epoch, and for targets that are passed
-    as predictions. In PyTorch, it compares the arguments with the model's outputs.
+    Under `diagnose run`, it also tracks the script's calls to scikit-learn's metrics. It looks for one call per
+    batch of an evaluation, for lists that grow from epoch to epoch, and for targets that are passed as
+    predictions.
 
     ## Why it is bad
-    Every decision about the model rests on these numbers. F1, R² and RMSE are not means over rows, so their mean
-    over batches is a different number, which changes with the batch size. With unshifted labels, the accuracy of
-    a good language model is close to 0. With lists that are never emptied, the predictions of the first epochs
-    still count in the last one.
+    F1, R² and RMSE are not means over rows, so their mean over batches is a different number, which changes with
+    the batch size. With unshifted labels, the accuracy of a good language model is close to 0. With lists that are
+    never emptied, the predictions of the first epochs still count in the last one.
 
     ## Example
     ```python
@@ -95,16 +94,18 @@ class MisreportedMetric(Rule):
 
     ## Thresholds
     There must be at least 32 targets that are not ignored. A reported number counts as correct if it matches, to
-    its last digit, one of several definitions of the metric (different averaging, other thresholds or ignored
-    tokens, top-5 accuracy). A mistake is named only if it reproduces the reported number to its last digit in each
-    of the latest evaluations. That number must also differ from the correct value by at least 0.01 (1% for an
-    error or a perplexity). For a mean over batches, the difference must be at least 0.02 (5% for an error). If an
+    its last digit, one of several definitions of the metric, such as other kinds of averaging, other thresholds,
+    and top-5 accuracy. A mistake is named only if it reproduces the reported number to its last digit in each of
+    the latest evaluations. That number must also differ from the correct value by at least 0.01 (1% for an error
+    or a perplexity). For a mean over batches, the difference must be at least 0.02 (5% for an error). If an
     accuracy is off by at least 0.02 for no known reason, the finding is a note.
 
-    For per-batch calls, an evaluation must have at least 3 batches, and the mean over them must differ from the
-    metric of all rows by at least 0.02 (5% for an error). For lists that grow, each call must begin with the rows
-    of the previous call and repeat the same targets once more. For swapped arguments, the second argument must
-    stay the same from step to step while the first one changes.
+    The calls to scikit-learn's metrics have thresholds too:
+
+    - Calls per batch: an evaluation has at least 3 batches, and the mean over them differs from the metric of all
+      rows by at least 0.02 (5% for an error).
+    - Lists that grow: each call begins with the rows of the previous call and repeats the same targets once more.
+    - Swapped arguments: the second argument stays the same from step to step while the first one changes.
 
     These thresholds are our own.
 

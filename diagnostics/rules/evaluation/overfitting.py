@@ -24,8 +24,8 @@ class Overfitting(Rule):
 
     ## What it does
     In a watched run, the rule compares the evaluation losses passed to `watch.evaluated(loss)` with the training
-    losses between these evaluations. It fires if the evaluation loss has clearly risen since its minimum, over
-    several evaluations, while the training loss kept falling.
+    losses between these evaluations. It fires if the evaluation loss has clearly risen since its minimum while the
+    training loss kept falling.
 
     ## Why it is bad
     Past the minimum, the model memorises its training examples and gets worse on all others. The weights at the
@@ -58,13 +58,12 @@ class Overfitting(Rule):
     - 5 standard deviations of the noise (estimated from second differences).
 
     Each of the last four losses must exceed the lowest by at least half of each margin. At least 80% of all pairs
-    of evaluations since the best one must be in rising order (a Kendall's tau of 0.6). Meanwhile, the training
-    loss must have fallen by at least 20%, just as steadily. These thresholds are our own.
+    of evaluations since the best one must be in rising order. Meanwhile, the training loss must have fallen by at
+    least 20%, just as steadily. These thresholds are our own.
 
     ## Known problems
     A loop that saves the best weights, or is about to stop early, is correct but still reported. Accuracy can rise
-    while the loss rises, because a model becomes more confident in its mistakes. The loop must pass its evaluation
-    losses to `watch.evaluated`.
+    while the loss rises, because a model becomes more confident in its mistakes.
 
     ## Sources
     Prechelt, "Early Stopping - But When?" (1998); Guo et al., "On Calibration of Modern Neural Networks" (2017),

@@ -19,9 +19,9 @@ class StatisticsNotCopied(Rule):
     and a variance of 1, while the statistics of the trained model have changed.
 
     ## Why it is bad
-    `parameters()` yields batch norm's weights, but not its running mean and variance, which are buffers. In
-    evaluation, the averaged model normalises with a mean of 0 and a variance of 1, as if nothing had been
-    measured. Its scores say nothing about its weights, so averaging seems to hurt.
+    `parameters()` yields the weights of batch norm, but not its running mean and variance, which are buffers. In
+    evaluation, the averaged model normalises with a mean of 0 and a variance of 1. Its scores say nothing about
+    its weights, so averaging seems to hurt.
 
     ## Example
     ```python
@@ -40,13 +40,13 @@ class StatisticsNotCopied(Rule):
     ```
 
     ## Thresholds
-    The trained model's statistics have been updated on at least 20 batches. The weights of the other instance
-    differ from the initial weights of every training run, and are closer to the trained weights than the initial
-    weights are. All running means are exactly 0 and all variances exactly 1.
+    The trained model's statistics must have been updated on at least 20 batches. In the other instance, all
+    running means must be exactly 0 and all variances exactly 1. Its weights must differ from the initial weights
+    of every training run, and be closer to the trained weights than the initial weights are.
 
     ## Known problems
     An averaged model that is created after the first few steps, or copied from a pretrained model, has stale
-    statistics. They cannot be distinguished from current ones and are not reported.
+    statistics and is not reported.
 
     ## Sources
     CuriousAI/mean-teacher, issue 9; pytorch/ignite, issue 2590; FlyreelAI/sesemi, issue 36; the documentation for
