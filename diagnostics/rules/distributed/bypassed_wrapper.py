@@ -16,14 +16,13 @@ class BypassedWrapper(Rule):
 
     ## What it does
     Under `diagnose run` with several processes, the rule counts the forward passes with gradients that go through
-    DistributedDataParallel and those that call the wrapped module directly. It also compares the module's
-    trainable parameters with those at the time of wrapping.
+    DistributedDataParallel and those that call the wrapped module directly. It also looks for parameters that were
+    added after wrapping.
 
     ## Why it is bad
     DistributedDataParallel prepares the averaging of gradients in its own `forward`. A call to `model.module`, or
-    to the variable that still holds the bare model, trains each replica only on the rows of its own rank. A
-    parameter added after wrapping is not averaged either. The loss falls on every rank, and the replicas drift
-    apart: the model that rank 0 saves has seen only that rank's shard of the data.
+    to the variable that still holds the bare model, trains each replica only on the rows of its own rank. The loss
+    falls on every rank, but the model that rank 0 saves has seen only that rank's shard of the data.
 
     ## Example
     ```python
@@ -43,8 +42,7 @@ class BypassedWrapper(Rule):
 
     ## Known problems
     Calls to other methods of the module (`model.module.loss(batch)`) are missed. A script that itself calls a
-    collective in every step is not reported, even if that call only gathers losses, because it could also be
-    averaging the gradients.
+    collective in every step is not reported, because it may average the gradients.
 
     ## Sources
     The documentation for `torch.nn.parallel.DistributedDataParallel`; "Distributed Data Parallel" in PyTorch's

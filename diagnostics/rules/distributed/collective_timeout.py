@@ -17,13 +17,13 @@ class CollectiveTimeout(MessageRule):
 
     ## What it does
     Recognises the timeout messages from NCCL's watchdog, gloo and the rendezvous, and reports which rank gave up,
-    in which call, and after how long. If a log contains messages from several ranks, it compares their calls: look
+    in which call, and after how long. If a log contains messages from several ranks, it compares their calls. Look
     first at the rank that is behind or made a different call.
 
     ## Why it is bad
     A collective completes only when all ranks have called it. The rank that reports the timeout is the one that
-    waited. The cause is on another rank, which may have crashed, taken a different branch or run out of batches,
-    or may still be reading data or saving a checkpoint.
+    waited. The cause is on another rank: it crashed, took a different branch, ran out of batches, or is still
+    reading data or saving a checkpoint.
 
     ## Example
     ```python

@@ -16,7 +16,7 @@ class LauncherFailure(MessageRule):
 
     ## What it does
     If the text contains no worker traceback, the rule recognises the summaries that torchrun, srun, mpirun,
-    accelerate and `torch.multiprocessing.spawn` print, and extracts which rank failed first, and how.
+    accelerate and `torch.multiprocessing.spawn` print. It extracts which rank failed first, and how.
 
     ## Why it is bad
     `ChildFailedError` says only that a child process failed. The cause is in the child's own output, further up

@@ -23,8 +23,8 @@ class LocalBatchNorm(Rule):
 
     ## Why it is bad
     The effective batch includes the rows of all ranks, but the mean and variance are computed from one rank's
-    rows. The fewer rows there are, the noisier the statistics: with n values per channel, the relative standard
-    error of the variance is about sqrt(2/(n-1)), which is 53% for 8 values and 82% for 4.
+    rows. With few rows, they are noisy: with n values per channel, the relative standard error of the variance is
+    about sqrt(2/(n-1)), which is 53% for 8 values and 82% for 4.
 
     ## Example
     ```python
@@ -40,9 +40,8 @@ class LocalBatchNorm(Rule):
     Each rank must have at most 8 rows: at that size, the error on ImageNet begins to rise.
 
     ## Known problems
-    The finding is a note: `SyncBatchNorm` costs one all-gather per layer and forward pass, and runs only on GPUs.
-    An image has many values per channel, but these are correlated and carry less information than their number
-    suggests.
+    The finding is a note, because `SyncBatchNorm` costs one all-gather per layer and forward pass, and runs only
+    on GPUs.
 
     ## Sources
     Wu and He, "Group Normalization" (2018), figure 1; the documentation for `torch.nn.SyncBatchNorm`.

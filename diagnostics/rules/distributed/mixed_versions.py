@@ -23,9 +23,9 @@ class MixedVersions(MessageRule):
     recognises NCCL's error message.
 
     ## Why it is bad
-    The ranks communicate through their library's protocol, which changes from version to version. A job with
-    mixed versions hangs or fails with an unrelated message, sometimes only in the first large collective. Even if
-    it runs, different kernels and default settings can make the replicas drift apart.
+    The ranks communicate through their library's protocol, which changes from version to version. A job with mixed
+    versions hangs or fails with an unrelated message, sometimes only in the first large collective. Even if it
+    runs, the replicas may drift apart.
 
     ## Example
     ```python

@@ -16,15 +16,14 @@ class RanksShareRandomness(Rule):
     """The ranks draw the same random numbers for different rows.
 
     ## What it does
-    Under `diagnose run` with several processes, each rank records checksums of the global random generators after
-    optimizer steps 0, 1, 2, 4, 8 and so on. It does so at the end of the forward pass that follows the step, and
-    at the start of the one after that. If the two checksums differ, random numbers were drawn in the meantime,
-    for example for noise, diffusion time steps, mixup or augmentation, and the ranks are compared.
+    Under `diagnose run` with several processes, each rank records checksums of the global random generators around
+    the forward pass that follows optimizer steps 0, 1, 2, 4, 8 and so on. If random numbers were drawn between two
+    forward passes, for example for noise, diffusion time steps, mixup or augmentation, the ranks are compared.
 
     ## Why it is bad
-    All ranks add the same noise, and make the same crops and flips. Their gradients are averaged over the rows of
-    all ranks, but over only one draw of the noise, so averaging does not reduce the variance that the noise
-    causes. Diffusion models suffer most, because all ranks train at the same time steps.
+    All ranks add the same noise, and make the same crops and flips. Averaging the gradients over the ranks does
+    not reduce the variance that the noise causes. Diffusion models suffer most, because all ranks train at the
+    same time steps.
 
     ## Example
     ```python

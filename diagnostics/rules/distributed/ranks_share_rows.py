@@ -21,9 +21,9 @@ class RanksShareRows(Rule):
     compared once all ranks on a host have exited.
 
     ## Why it is bad
-    Ranks with the same rows compute the same gradients, and averaging equal gradients changes nothing: the work
-    of all ranks but one is wasted. An epoch takes as long as it does on one rank, the effective batch is no
-    larger than one rank's batch, and a learning rate that was scaled by the number of ranks is too high.
+    Ranks with the same rows compute the same gradients, so the work of all ranks but one is wasted. An epoch takes
+    as long as it does on one rank, the effective batch is no larger than one rank's batch, and a learning rate
+    that was scaled by the number of ranks is too high.
 
     ## Example
     ```python
@@ -45,8 +45,7 @@ class RanksShareRows(Rule):
     must be different.
 
     ## Known problems
-    Ranks that read the same rows in different orders are missed. Ranks that share a batch on purpose, because
-    each holds a part of the model, do not use DistributedDataParallel over all ranks and are not compared.
+    Ranks that read the same rows in different orders are missed.
 
     ## Sources
     The documentation for `torch.utils.data.distributed.DistributedSampler`.

@@ -15,13 +15,13 @@ class RanksShuffleApart(Rule):
 
     ## What it does
     Under `diagnose run` with several processes, the rule checks the training loaders that give each rank a share
-    of the rows. It records the seed and the epoch of the `DistributedSampler` and, for a `Subset` (such as
-    `random_split` returns), a checksum of the indices. These are compared once all ranks have exited.
+    of the rows. It compares the seed and the epoch of the `DistributedSampler` across ranks and, for a `Subset`
+    (such as `random_split` returns), a checksum of the indices.
 
     ## Why it is bad
-    The ranks' shards are disjoint only if all ranks put the rows in the same order before splitting them. With
-    different seeds, some rows are drawn twice in an epoch, and others not at all. With different splits, one rank
-    trains on the rows that another holds out: the model has seen its evaluation rows, and the score is too high.
+    The ranks' shards are disjoint only if all ranks use the same order of rows. With different seeds, some rows
+    are drawn twice in an epoch, and others not at all. With different splits, one rank trains on the rows that
+    another holds out, and the score is too high.
 
     ## Example
     ```python
@@ -38,8 +38,8 @@ class RanksShuffleApart(Rule):
     ```
 
     ## Thresholds
-    None: one iteration over the data in which the ranks differ is enough, provided that their datasets have the
-    same length.
+    None: one iteration over the data in which the ranks differ is enough. Their datasets must have the same
+    length.
 
     ## Known problems
     Splits other than a `Subset`, such as `Dataset.train_test_split` without a seed, are not compared.

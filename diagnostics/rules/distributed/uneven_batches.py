@@ -25,12 +25,12 @@ class UnevenBatches(Rule):
     ## What it does
     Under `diagnose run` with several processes, each rank counts its backward passes and the batches it gets from
     a DataLoader during training. The counts are compared if no rank is making progress, or if one rank exited
-    normally while another failed because it lost its connection to that rank.
+    normally and another then lost its connection to it.
 
     ## Why it is bad
     Each backward pass under DistributedDataParallel, and each forward pass under FSDP, is a collective: every rank
-    must take part. A rank with one extra batch waits until the timeout kills the job. In every epoch but the last,
-    its extra step is matched with the first step of the others' next epoch, so the problem goes unnoticed.
+    must take part. A rank with one extra batch waits until the timeout kills the job. Before the last epoch, its
+    extra step is matched with the first step of the others' next epoch, so the problem goes unnoticed.
 
     ## Example
     ```python
@@ -48,8 +48,8 @@ class UnevenBatches(Rule):
     None: a difference of one batch is enough. It is reported only when the ranks hang or fail.
 
     ## Known problems
-    Within `model.join()`, ranks may have different numbers of batches, and nothing is reported. If the batches do
-    not come from a DataLoader, only the backward passes are compared, and only after a rank has exited.
+    Within `model.join()`, nothing is reported. If the batches do not come from a DataLoader, only the backward
+    passes are compared, and only after a rank has exited.
 
     ## Sources
     The documentation for `torch.nn.parallel.DistributedDataParallel.join`; PyTorch's tutorial "Distributed

@@ -29,11 +29,15 @@ class UnreachableRank(MessageRule):
     """A rank cannot reach the others, or cannot use its device.
 
     ## What it does
-    Recognises three kinds of messages from NCCL, gloo and the rendezvous: about connections that were refused,
-    closed or never made; about two ranks that use the same GPU; and about a GPU that does not exist.
-    `diagnose network` tests the connections, with a time limit for each step. Each rank allocates memory on its
-    device, joins the rendezvous, and connects to every other rank over plain TCP. Then it takes part in a
-    barrier, an all-reduce and an exchange with every other rank.
+    Recognises three kinds of messages from NCCL, gloo and the rendezvous:
+
+    - connections that were refused, closed or never made
+    - two ranks that use the same GPU
+    - a GPU that does not exist
+
+    `diagnose network` tests the connections. Each rank allocates memory on its device, joins the rendezvous, and
+    connects to every other rank over plain TCP. Then it takes part in a barrier, an all-reduce and an exchange
+    with every other rank.
 
     ## Why it is bad
     No collective can start. The rank that reports the failure is often the one that waited; the cause is in the
@@ -58,9 +62,8 @@ class UnreachableRank(MessageRule):
     each step (`--limit`), and 120 s to import PyTorch.
 
     ## Known problems
-    The output of one rank shows that a connection failed, but rarely why the other side closed it.
-    `diagnose network` connects over TCP and IPv4. It misses faults that show up only with large messages or after
-    hours.
+    The output of one rank shows that a connection failed, but rarely why the other side closed it. `diagnose
+    network` uses TCP over IPv4. It misses faults that show up only with large messages or after hours.
 
     ## Sources
     The documentation for `torch.distributed` and torchrun; NCCL, "Environment Variables" and "Troubleshooting".
