@@ -22,19 +22,20 @@ class EosNeverLearned(Rule):
 
     ## What it does
     Checks a batch for a language model whose labels are the input tokens or the next tokens. It looks for texts
-    that end within the batch, because they are padded or because their last token is the end-of-text token from
-    the model's configuration. The rule fires if the end-of-text token is not a label anywhere in the batch, and
-    says why: its label is ignored, the attention mask treats it as padding, or the texts contain no such token.
+    that end within the batch, because they are padded or because their last token is the end-of-text token of the
+    model. The rule fires if the end-of-text token is not a label anywhere in the batch. The finding says why: its
+    label is ignored, the attention mask treats it as padding, or the texts contain no such token.
 
-    For a model with an encoder and a decoder that generates, such as T5, it checks the targets. It fires if some
-    are shorter than the longest of the batch and the end token is not a label in any of them.
+    For a model with an encoder and a decoder that generates, such as T5, it checks the targets that are shorter
+    than the longest of the batch.
 
     ## Why it is bad
     The model never learns where a text ends. The loss is low, but generated text runs on until `max_new_tokens`,
-    repeating itself or starting a new text. The usual cause is `tokenizer.pad_token = tokenizer.eos_token`
-    combined with a collator that ignores the label of every pad token, including the one at the real end of the
-    text. The other common cause is text without an end token: most decoder tokenizers add a start token but no
-    end token.
+    repeating itself or starting a new text. There are two common causes:
+
+    - `tokenizer.pad_token = tokenizer.eos_token`, combined with a collator that ignores the label of every pad
+      token, including the one at the real end of the text
+    - a decoder tokenizer that adds a start token but no end token
 
     ## Example
     ```python
@@ -51,16 +52,15 @@ class EosNeverLearned(Rule):
     ```
 
     ## Thresholds
-    At least 2 texts must end within the batch and have at least 4 labels that are not ignored. Both thresholds
-    are our choice. A text whose only label is a single word, such as a verdict, does not need an end token. If no
-    text has an unmasked end token, the finding is only a note. It remains a warning if the labels at the
-    beginning of at least 2 texts are ignored, as they are for prompts: such a model will be used to generate
-    answers. Among a decoder's targets, at least 2 must be shorter than the longest, which must have 4 labels.
+    At least 2 texts must end within the batch and have at least 4 labels that are not ignored. If no text has an
+    unmasked end token, the finding is only a note. It remains a warning if the labels at the beginning of at least
+    2 texts are ignored, as they are for prompts. Among a decoder's targets, at least 2 must be shorter than the
+    longest, which must have 4 labels. These thresholds are our own.
 
     ## Known problems
-    Only one batch is checked. A batch without an attention mask is not checked, and neither are blocks of equal
-    length, which may end anywhere. A text that was cut off at the maximum length has no end to learn. Targets that
-    all end with the same token are not checked: the script may stop at that token, or at a full stop.
+    Only one batch is checked. A batch without an attention mask, or with blocks of equal length, is not checked. A
+    text that was cut off at the maximum length has no end to learn. Targets that all end with the same token are
+    not checked, because the script may stop at that token.
 
     ## Sources
     The documentation and source code of `transformers.DataCollatorForLanguageModeling`; public issues about

@@ -27,7 +27,7 @@ class LabelsShiftedTwice(Rule):
     ## Why it is bad
     These models compare the prediction at a position with the label at the next position, so the labels should be
     a copy of `input_ids`. Labels that are already shifted train the model to predict the token two positions
-    ahead. The loss falls, but not as far as it could, and the generated text skips every other word.
+    ahead, and the generated text skips every other word.
 
     ## Example
     ```python
@@ -42,7 +42,7 @@ class LabelsShiftedTwice(Rule):
 
     ## Thresholds
     There must be at least 16 labels with at least 3 distinct values. All of them must equal the next token, and at
-    most half may equal the token at their own position: a text that repeats one token proves nothing.
+    most half may equal the token at their own position.
 
     ## Known problems
     Models are recognised by their class names. A few decoders in transformers, such as Bart's, do not shift the

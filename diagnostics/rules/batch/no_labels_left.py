@@ -19,11 +19,10 @@ class NoLabelsLeft(Rule):
     fires if there are none.
 
     ## Why it is bad
-    There is nothing to learn from. The loss is a mean over no labels, which is NaN, and no gradient reaches the
-    model. Some programs replace this NaN with 0 in their logs, so the loss looks perfect. The usual cause is a
-    prompt mask that also covers the answer: the text that marks the beginning of the answer was not found,
-    because it is tokenized differently on its own than within a conversation, or because truncation cut the
-    answer off.
+    The loss is a mean over no labels, which is NaN, and no gradient reaches the model. Some programs replace this
+    NaN with 0 in their logs, so the loss looks perfect. The usual cause is a prompt mask that also covers the
+    answer. The marker before the answer was not found, because it is tokenized differently within a conversation,
+    or truncation cut the answer off.
 
     ## Example
     ```python
@@ -40,9 +39,8 @@ class NoLabelsLeft(Rule):
     ```
 
     ## Thresholds
-    The batch must have at least 32 labels if each token has one, and at least 4 otherwise. A masked language
-    model is trained on a random 15% of the tokens; with 32 tokens, about one batch in 180 has no label at all. We
-    chose both thresholds.
+    The batch must have at least 32 labels if each token has one, and at least 4 otherwise. Both thresholds are our
+    own. In masked language modelling, about one batch in 180 with 32 tokens has no label by chance.
 
     ## Known problems
     Only one batch is checked. A batch in which even one label is not ignored is not reported.

@@ -21,8 +21,8 @@ class PaddingInLoss(Rule):
 
     ## Why it is bad
     The loss averages over all positions that have a label. The label at padding positions is always the same and
-    is learned within a few steps, so the loss soon looks good and then hardly changes. The real tokens get less
-    weight, especially in short examples.
+    is learned within a few steps, so the loss soon looks good. The real tokens get less weight, especially in
+    short examples.
 
     ## Example
     ```python
@@ -38,14 +38,13 @@ class PaddingInLoss(Rule):
     ```
 
     ## Thresholds
-    None: one such label is enough, except at the first padding position of each example. The label there may be
-    an end-of-text token that is also the pad token: a language model has to learn it, but the mask may treat it
-    as padding.
+    None: one such label is enough, except at the first padding position of each example. The label there may be an
+    end-of-text token that is also the pad token, which a language model has to learn.
 
     ## Known problems
-    A custom loss that masks padding is recognised only if its value differs from that of plain cross entropy. In
-    Keras, masks and sample weights do the same job; if the rule cannot tell whether there are any, it is not
-    checked. Decoders from other libraries, whose labels are not aligned with the input, are not checked either.
+    A custom loss that masks padding is recognised only if its value differs from that of plain cross entropy. The
+    rule is not checked in Keras if masks or sample weights may exclude the padding, or for decoders from other
+    libraries whose labels are not aligned with the input.
 
     ## Sources
     PyTorch's documentation for `torch.nn.CrossEntropyLoss` (`ignore_index`); the Hugging Face course, chapter 7,

@@ -35,8 +35,7 @@ class RepeatedBatch(Rule):
 
     ## Why it is bad
     The dataset claims to have many rows but returns only one, or a generator yields its first batch forever. The
-    model memorises these few rows: the training loss falls quickly to zero, and the model does not generalise. No
-    exception is raised.
+    model memorises these few rows: the training loss falls quickly to zero, and the model does not generalise.
 
     ## Example
     ```python
@@ -60,23 +59,21 @@ class RepeatedBatch(Rule):
       batch. Their number is below 5% of the rows read, or exactly the batch size.
     - A watched run had at least 20 steps, all on the same batch. This is a note, because the dataset may fit into
       one batch. It is a warning if the loader's dataset is known to have at least four times as many rows as the
-      batch. A custom dataset must implement `__len__`, and its batches must have the loader's batch size.
+      batch.
     - At least 64 rows from the batches of a watched run were checked, and at most an eighth of them are distinct,
       even though the rows read from the dataset itself include at least eight times as many distinct ones.
 
-    The rows may also be identical because the dataset, the tokenizer or the collator makes them so. The finding
-    blames these, instead of the loop or the sampler, if at most an eighth of the rows in the first batch have
-    distinct inputs, and rows with the same inputs have different labels.
+    The finding blames the dataset, the tokenizer or the collator if at most an eighth of the rows in the first
+    batch have distinct inputs, and rows with the same inputs have different labels. Otherwise it blames the loop
+    or the sampler.
 
     These thresholds are our own.
 
     ## Known problems
-    A table with few columns has few possible rows, so rows naturally repeat. The second threshold therefore
-    applies only to rows of at least 16 values that are token ids, images or sequences, or that are not all whole
-    numbers. A toy dataset that repeats a few sentences is reported (for arrays in Keras, only if the number of
-    distinct rows is exactly the batch size). A batch that is repeated on purpose, to see whether the model can
-    memorise it, is also reported. Random augmentation hides repeated rows. In a watched run, two batches count as
-    the same if about 1,000 sampled values of each input agree, in the same order.
+    In a table with few columns, rows naturally repeat. The second threshold therefore applies only to rows of at
+    least 16 values that are token ids, images or sequences, or that are not all whole numbers. A toy dataset that
+    repeats a few sentences is reported, and so is a batch that is repeated on purpose, to see whether the model
+    can memorise it. Random augmentation hides repeated rows.
 
     ## Sources
     The documentation for `torch.utils.data.Dataset` (`__getitem__`) and `keras.utils.PyDataset`; Andrej Karpathy,
