@@ -92,9 +92,9 @@ class DivergedReplicas(Rule):
 
     ## Known problems
     Only ranks on the same host are compared. Three kinds of models are not compared: models wrapped in FSDP,
-    models with a communication hook, and models within `model.join()`. Replicas are wrongly reported if they are
-    averaged only occasionally, inside a function compiled with torch.compile, or through files. The statistics of
-    batch norm are not compared.
+    models with a communication hook, and models within `model.join()`. Replicas may be wrongly reported if they
+    are averaged only occasionally, inside a function compiled with torch.compile, or through files. The statistics
+    of batch norm are not compared.
 
     ## Sources
     "Distributed Data Parallel" in PyTorch's notes (construction, backward pass).

@@ -22,8 +22,8 @@ class ClippedByLocalNorm(Rule):
 
     ## Why it is bad
     Each rank holds a shard of every gradient, and the function does not see the shards of the other ranks. The
-    norm is too small, and each rank scales its shard by a different factor: the step no longer points along the
-    gradient, and the error depends on the number of ranks.
+    norm is too small, and each rank scales its shard by a different factor, so the step no longer points along the
+    gradient.
 
     ## Example
     ```python
@@ -42,7 +42,7 @@ class ClippedByLocalNorm(Rule):
     limit.
 
     ## Known problems
-    Only FullyShardedDataParallel is covered. With `fully_shard`, the function already computes the norm over all
+    Only FullyShardedDataParallel is covered; with `fully_shard`, the function already computes the norm over all
     ranks. Norms that a script computes by hand from local tensors are missed.
 
     ## Sources

@@ -53,18 +53,15 @@ class ExplodingGradients(Rule):
     - The median of the last 5 norms is at least 1,000 times the largest of the first 10 norms, and the loss, if
       known, has not fallen. If the next norm is not finite, the maximum of the last 5 counts instead of their
       median. If there are fewer than 20 norms, their first half counts instead of the first 10.
-    - One norm is at least 1,000 times the largest norm in the 20 steps before it. Over the next 20 steps, the
-      loss gives up at least half of its earlier decrease. The loss must also rise above that of the step itself,
-      which was computed before the update; otherwise the data has changed, as in continual learning.
+    - One norm is at least 1,000 times the largest norm in the 20 steps before it. Over the next 20 steps, the loss
+      gives up at least half of its earlier decrease and rises above the loss of the step itself.
 
-    These thresholds are our own: spikes during warm-up are 10 to 100 times as large as the norms before them, and
-    the run recovers.
+    These thresholds are our own. Healthy spikes during warm-up are 10 to 100 times as large as the norms before
+    them.
 
     ## Known problems
     The norms are measured at the optimizer step, so the rule does not see an explosion that clipping removes. If
-    gradients are never zeroed, they grow for that reason, and only `gradients-not-zeroed` reports the run. Before
-    training, the gradient of a single batch cannot be called too large: a loss summed over the batch can make it
-    arbitrarily large.
+    gradients are never zeroed, only `gradients-not-zeroed` reports the run.
 
     ## Sources
     Razvan Pascanu et al., "On the difficulty of training recurrent neural networks" (2013), which proposes

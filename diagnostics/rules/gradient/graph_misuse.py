@@ -13,8 +13,8 @@ class GraphMisuse(MessageRule):
 
     ## Why it is bad
     The forward pass saves the tensors that the backward pass needs, and `backward()` frees them, so a second
-    `backward()` no longer finds them. A tensor that was changed in place no longer has the values for which the
-    derivative was recorded. Autograd counts such changes and refuses to compute a wrong gradient.
+    `backward()` no longer finds them. If a saved tensor was changed in place, autograd refuses to compute a wrong
+    gradient.
 
     ## Example
     ```python
@@ -36,7 +36,7 @@ class GraphMisuse(MessageRule):
     None: the rule fires only after autograd has raised its error.
 
     ## Known problems
-    The message names the operation whose output was overwritten, not the line that overwrote it;
+    The message names the operation whose output was overwritten, not the line that overwrote it.
     `torch.autograd.set_detect_anomaly(True)` shows the line of the forward pass.
 
     ## Sources

@@ -75,9 +75,8 @@ class NoGradient(MessageRule):
 
     ## Thresholds
     Before training, none: if the loss depends on even one trainable parameter, nothing is reported. In a watched
-    run, there must be at least 3 steps, and in at least 90% of them, the reported reason must explain why there
-    is no gradient. For sample weights, there must be at least 8 batches, and 90% of them must have a total weight
-    of 0. Even if few examples have a label, a batch of 32 without a single label is rare.
+    run, there must be at least 3 steps, and the reported reason must hold in at least 90% of them. For sample
+    weights, there must be at least 8 batches, and 90% of them must have a total weight of 0.
 
     ## Known problems
     A frozen model is reported even if the loss has trainable parameters, because only the model's parameters are

@@ -23,10 +23,9 @@ class UndetachedTarget(Rule):
     discounted prediction (`r + gamma * q_next.max(...)`).
 
     ## Why it is bad
-    Q-learning moves the prediction towards its target and treats the target as a constant. With a gradient
-    through both, half of each step moves the target towards the prediction instead: values of later states are
-    pulled towards those of earlier ones, and rewards spread slowly and wrongly. Often the target network is not a
-    copy but, by mistake, the trained network itself, so the target also moves with every step.
+    Q-learning moves the prediction towards its target and treats the target as a constant. If the gradient also
+    flows through the target, half of each step moves the target towards the prediction, and rewards spread slowly
+    and wrongly. Often the target network is not a copy but, by mistake, the trained network itself.
 
     ## Example
     ```python
@@ -43,8 +42,8 @@ class UndetachedTarget(Rule):
 
     ## Thresholds
     Each prediction must be selected from several outputs. The target must be computed from the highest prediction
-    of each row, or from a selected one, by a multiplication and an addition. At least one parameter must be in
-    the graphs of both.
+    of each row, or from a selected one, by a multiplication and an addition. Both must depend on at least one
+    common parameter.
 
     ## Known problems
     Residual gradient methods differentiate the target on purpose. A separate target network that is not detached

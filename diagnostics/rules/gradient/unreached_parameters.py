@@ -52,9 +52,9 @@ class UnreachedParameters(Rule):
     own outputs are not part of any model.
 
     ## Why it is bad
-    These parameters keep their initial values while the rest of the model learns around them. Often a `.detach()`,
-    a layer missing from `forward()`, or an unused result cuts off a whole part of the model, yet the loss still
-    falls. Under `DistributedDataParallel`, such parameters cause an error.
+    These parameters keep their initial values while the rest of the model learns. Often a `.detach()`, a layer
+    missing from `forward()`, or an unused result cuts off a whole part of the model, yet the loss still falls.
+    Under `DistributedDataParallel`, such parameters cause an error.
 
     ## Example
     ```python
@@ -71,20 +71,19 @@ class UnreachedParameters(Rule):
 
     ## Thresholds
     Before training, the finding is a warning if the parameters without a gradient make up at least 1% of all
-    trainable weights, and otherwise a note. A watched run must have at least 50 steps with a gradient and 3 in
-    which weights were compared. The finding is then a warning if the layers without a gradient are at least 10%
-    of those in the optimizer, and otherwise a note. These thresholds are our own: the pooler of BERT-base, which
-    many healthy models do not use, is 0.5% of the weights and 1 of 76 layers.
+    trainable weights. A watched run must have at least 50 steps with a gradient and 3 in which weights were
+    compared. The finding is then a warning if the layers without a gradient are at least 10% of those in the
+    optimizer. Otherwise it is a note. These thresholds are our own.
 
-    It is also a note if all of these parameters belong to the `pooler` of a submodel, however many they are.
-    Layers that are not part of any model are reported as a note if their outputs have the shape of a model output,
-    because they may have been replaced on purpose.
+    The finding is also a note if all of these parameters belong to the `pooler` of a submodel. Layers that are not
+    part of any model are reported as a note if their outputs have the shape of a model output, because they may
+    have been replaced on purpose.
 
     ## Known problems
     Before training, only one batch is used. Parts of the model that only some batches use (experts, task heads, a
     mask embedding) are reported if this batch does not use them. In a very small model, an unused layer with only
-    a few weights can exceed the limit; freeze it with `requires_grad_(False)` to show that this is intended.
-    Layers that are frozen only after the call to `watch` are wrongly reported.
+    a few weights can exceed the limit; freeze it with `requires_grad_(False)`. Layers that are frozen only after
+    the call to `watch` are wrongly reported.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies";

@@ -31,13 +31,11 @@ class VanishingGradients(Rule):
     In a watched run, detects two kinds of vanishing gradient.
 
     Through layers: in the second half of the run, the gradient shrinks steadily from back to front, and the first
-    layers hardly change. The gradient of the first third of the layers is less than 1/100,000 of that of the last
-    third.
+    layers hardly change.
 
-    Through time: in an RNN, LSTM or GRU, all positions share the same weights, so the weight gradients do not show
-    that only the last positions contribute. Instead, the gradient of the loss with respect to the layer's input is
-    measured, position by position, in a few steps. The rule fires if the gradient at the first positions is
-    negligible compared with that at the last, and the loss has not fallen.
+    Through time: in a few steps, the rule measures the gradient of the loss with respect to the input of an RNN,
+    LSTM or GRU, position by position. It fires if the gradient at the first positions is negligible compared with
+    that at the last, and the loss has not fallen.
 
     ## Why it is bad
     Layers without a gradient keep their initial weights. A deep network then trains its last layers on random
@@ -57,25 +55,24 @@ class VanishingGradients(Rule):
 
     ## Thresholds
     Through time: the gradient at the first positions is at most 1e-5 of that at the end of the sequence (median
-    over the second half of at least 4 sampled steps). In a test with 40 positions, the first of which determines
-    the class, an `nn.RNN` learned nothing in 600 steps, and this ratio was at most 5e-8. An LSTM with an open
-    forget gate needed fewer than 200 steps. The median loss in the last quarter of the run must be above 90% of
-    that in the first quarter. A model that needs only the end of a sequence has such gradients too, but its loss
-    falls. No gradient may reach 100 times the median, because such a large step may have raised the loss.
+    over the second half of at least 4 sampled steps). The median loss in the last quarter of the run must be above
+    90% of that in the first quarter. No gradient may reach 100 times the median, because such a large step may
+    have raised the loss. In a test with 40 positions, the first of which determines the class, the ratio of an
+    `nn.RNN` was at most 5e-8.
 
-    Through layers: over at least 6 layers and 20 steps, the ratio must be at most 1e-5 and the rank correlation
-    between depth and gradient at least 0.8. Relative to the weight norm, the updates in the first third must be
-    at most 1e-5 and at least 1000 times smaller than those in the last third. Plain networks of 10 sigmoid layers
-    reach 1e-7 or less; residual networks, transformers and networks with batch norm stay above 1e-2.
+    Through layers: over at least 6 layers and 20 steps, the gradient of the first third of the layers must be at
+    most 1e-5 of that of the last third, and the rank correlation between depth and gradient at least 0.8. Relative
+    to the weight norm, the updates in the first third must be at most 1e-5 and at least 1000 times smaller than
+    those in the last third. Plain networks of 10 sigmoid layers reach 1e-7 or less; residual networks,
+    transformers and networks with batch norm stay above 1e-2.
 
     These thresholds are our own.
 
     ## Known problems
-    Adam divides by the gradient's own magnitude, so it updates even layers with a vanishing gradient; in that
-    case nothing is reported. Labels that cannot be learned at all look the same as labels that depend on
-    positions too far back. The gradients of an LSTM or GRU also vanish at first, until the gates have learned to
-    remember, so read the report at the end of a run. The rule covers only sequences of at least 16 positions, and
-    only recurrent layers from `torch.nn`, not cells in a loop.
+    Adam divides by the gradient's own magnitude, so it updates even layers with a vanishing gradient; in that case
+    nothing is reported. Labels that cannot be learned at all look the same as labels that depend on positions too
+    far back. The gradients of an LSTM or GRU also vanish at first, so read the report at the end of a run. The
+    rule covers only sequences of at least 16 positions, and only recurrent layers from `torch.nn`.
 
     ## Sources
     Yoshua Bengio et al., "Learning long-term dependencies with gradient descent is difficult" (1994); Sepp
