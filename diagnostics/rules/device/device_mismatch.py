@@ -33,9 +33,8 @@ class DeviceMismatch(MessageRule):
     Recognises the error and determines from the stack frames which tensor is on which device.
 
     ## Why it is bad
-    An operation runs on one device and reads only that device's memory. A tensor on another device has to be
-    copied first. PyTorch does not do this implicitly, because a hidden copy in every step would be slow. The error
-    names the devices, but rarely the tensor that was not moved.
+    An operation reads the memory of one device only. PyTorch does not copy tensors to it implicitly, because a
+    hidden copy in every step would be slow. The error names the devices, but rarely the tensor that was not moved.
 
     ## Example
     ```python
@@ -57,8 +56,7 @@ class DeviceMismatch(MessageRule):
 
     ## Known problems
     The finding lists the failing function's tensors under that function's variable names, which may differ from
-    yours. A zero-dimensional CPU tensor, which PyTorch lets you mix with tensors on other devices, is listed as
-    well.
+    yours. It also lists zero-dimensional CPU tensors, which PyTorch lets you mix with tensors on other devices.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("cross-GPU operations are not allowed by default").

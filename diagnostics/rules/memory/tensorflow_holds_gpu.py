@@ -32,10 +32,9 @@ class TensorflowHoldsGpu(Rule):
     gpu`, and after another process ran out of GPU memory.
 
     ## Why it is bad
-    On first use, TensorFlow reserves nearly all of the memory of every visible GPU, whatever the model needs, and
-    manages it itself. It frees the memory only when the process ends, not when a model is deleted. The next
-    process on that GPU, such as a second notebook, gets only what is left and fails. Its error message shows only
-    its own request, not the process that holds the memory.
+    TensorFlow reserves nearly all of the memory of every visible GPU, whatever the model needs, and frees it only
+    when the process ends. The next process on that GPU, such as a second notebook, gets only what is left and
+    fails. Its error message shows only its own request, not the process that holds the memory.
 
     ## Example
     ```python
@@ -50,14 +49,13 @@ class TensorflowHoldsGpu(Rule):
     ```
 
     ## Thresholds
-    A TensorFlow process must hold at least 80% of the GPU's memory. TensorFlow never holds all of it, because it
-    leaves some for the CUDA libraries and cannot reserve what other processes already hold.
+    A TensorFlow process must hold at least 80% of the GPU's memory. The finding is a note if the process is alone
+    on the GPU, and a warning if there are others.
 
     ## Known problems
     From outside, reserved and used memory look the same: only the process itself knows how much it uses
-    (`tf.config.experimental.get_memory_info("GPU:0")`). So the finding is a note if the process is alone on the
-    GPU, and a warning if there are others. A program that imports both TensorFlow and PyTorch counts as a
-    TensorFlow process. The rule cannot see which libraries another user's process has loaded.
+    (`tf.config.experimental.get_memory_info("GPU:0")`). A program that imports both TensorFlow and PyTorch counts
+    as a TensorFlow process. The rule cannot see which libraries another user's process has loaded.
 
     ## Sources
     TensorFlow's guide "Use a GPU" ("Limiting GPU memory growth").

@@ -21,16 +21,15 @@ class HalfPrecisionOverflow(MessageRule):
 
     ## What it does
     In a watched run, if the loss or a gradient is not finite, the step is run again on a copy to find the module
-    where the problem began (see `non-finite-activations`). If that module computed in half precision, the same
-    pass is repeated in float32. A value that is finite in float32, but larger than the largest half-precision
-    number, has overflowed. As long as all values are finite, the largest activations of sampled steps are compared
-    with that number.
+    where the problem began (see `non-finite-activations`). If that module computed in half precision, the pass is
+    repeated in float32. A value that is finite in float32, but larger than the largest half-precision number, has
+    overflowed. As long as all values are finite, the rule compares the largest activations of sampled steps with
+    that number.
 
     ## Why it is bad
     The largest float16 number is 65,504. In float16, 300 times 300 is infinity, infinity minus infinity is NaN,
     and one step later every weight is NaN. Gated feed-forward blocks, attention scores without scaling, and models
-    that were trained in bfloat16 overflow this way. The overflow shows up in the loss only several layers later. A
-    loss scaler does not help: it skips every step from then on.
+    that were trained in bfloat16 overflow this way. A loss scaler does not help: it skips every step from then on.
 
     ## Example
     ```python
@@ -53,10 +52,8 @@ class HalfPrecisionOverflow(MessageRule):
     the limit, and -inf, do not count, because masks contain them on purpose.
 
     ## Known problems
-    Some models cannot be run in float32; then only `non-finite-activations` is reported. Only outputs of modules
-    are compared with the limit. A product between two modules is seen only if a module, such as dropout, passes
-    it on. bfloat16 has the range of float32, so a number that is too large for bfloat16 is too large for float32
-    as well.
+    If a model cannot be run in float32, only `non-finite-activations` is reported. Only outputs of modules are
+    compared with the limit, so a product between two modules may be missed.
 
     ## Sources
     IEEE 754 (the largest binary16 number is 65,504); Hugging Face Transformers, "Debugging", underflow and

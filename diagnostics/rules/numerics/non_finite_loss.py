@@ -49,14 +49,12 @@ class NonFiniteLoss(MessageRule):
 
     ## Thresholds
     None for the loss. A trait is named only if all of the affected examples have it and no other example does. A
-    label or a range must also be unlikely to be a coincidence. Equally many examples chosen at random must share
-    it in fewer than 1 in 10 batches. That limit is our own; a trait is only a hint, and is never reported on its
-    own.
+    label or a range must also be unlikely to be a coincidence: equally many examples chosen at random must share
+    it in fewer than 1 in 10 batches (our choice).
 
     ## Known problems
-    Before training, only one batch is used; `watch` finds a rare example once it is drawn. A single example always
-    has something unique, so no label or range is named for it. In a small batch with many columns, a range is not
-    evidence, and is not named either. Batch norm spreads one bad example to all others, which makes them
+    Before training, only one batch is used; `watch` finds a rare example once it is drawn. If a single example is
+    affected, no label or range is named for it. Batch norm spreads one bad example to all others, which makes them
     indistinguishable.
 
     ## Sources

@@ -20,8 +20,7 @@ class UnseededRandomness(Rule):
 
     ## Why it is bad
     A run that cannot be reproduced is hard to debug: the effect of a change cannot be distinguished from chance.
-    Seeds at the top of a script are meant to prevent this, but they affect only the generators that are seeded
-    there.
+    Seeds at the top of a script affect only the generators that are seeded there.
 
     ## Example
     ```python
@@ -44,15 +43,14 @@ class UnseededRandomness(Rule):
     ```
 
     ## Thresholds
-    None: a difference of one bit is enough. If the first difference is less than 1e-4 of the largest value in
-    that tensor (our choice), it is attributed to an operation without a fixed order of summation, and otherwise
-    to random numbers.
+    None: a difference of one bit is enough. If the first difference is less than 1e-4 of the largest value in that
+    tensor (our choice), it is attributed to an operation without a fixed order of summation, and otherwise to
+    random numbers.
 
     ## Known problems
     Generators that were created with a seed are reset before each of the two steps. A NumPy generator counts as
-    unseeded if its seed has 64 bits of entropy or more: that is what NumPy draws from the system, and what its
-    documentation recommends recording as a seed. The rule cannot know whether a Python or PyTorch generator was
-    seeded from the clock. Worker processes and Keras are not checked.
+    unseeded if its seed has 64 bits of entropy or more, as a seed from the system does. Worker processes and Keras
+    are not checked.
 
     ## Sources
     PyTorch's notes, "Reproducibility"; NumPy's documentation for `numpy.random.default_rng` and `SeedSequence`.
