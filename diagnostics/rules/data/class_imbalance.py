@@ -76,8 +76,6 @@ class ClassImbalance(Rule):
     - a `Trainer` with its own sampler
     - a single output, because such a model is often evaluated on its ranking of the rows
 
-    If only the first rows are known, nothing is reported, because they may be sorted.
-
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (how well a random model would score);
     scikit-learn's documentation for `sklearn.utils.class_weight.compute_class_weight` ("balanced") and

@@ -84,16 +84,14 @@ class LabelsInInputs(Rule):
     ## Thresholds
     None for a batch without a target. Otherwise, one value in each row must reveal the target: it equals a
     regression target that takes at least 20 different values, or each class has its own value. This must hold
-    without exception in at least 100 rows, and at exactly one position in the row. At least two positions must
-    take at least 20 different values each.
+    without exception in at least 100 rows, and at exactly one position in the row.
 
     In a sequence of measurements, that value must be in the last step. A value in an earlier step counts only if
     it equals a regression target, at least 10 rows overlap, and neighbouring values have a correlation of at least
     0.5.
 
     If the targets are the tokens of an input, the rule replaces that input with random tokens, and the trained
-    model must return at least 90% of them. If the model has no other token input and is not a `ForMaskedLM` class
-    from transformers, its predictions must not depend on later tokens, because it may be an autoencoder.
+    model must return at least 90% of them. A model that may be an autoencoder is not reported.
 
     A token counts as the mask token if four conditions hold:
 
@@ -102,8 +100,7 @@ class LabelsInInputs(Rule):
     - The token fills at least half of the positions that have a target.
     - It occurs nowhere else.
 
-    If the model is not a `ForMaskedLM` class, its predictions must also depend on later tokens. These thresholds
-    are our own.
+    These thresholds are our own.
 
     ## Known problems
     Targets under other names are not recognised. A model that computes its own loss (`add_loss`, a custom

@@ -30,8 +30,7 @@ class LabelsUnrelated(Rule):
     ## What it does
     Recognises some training rows by their content throughout the run, and compares each row's target with the one
     it had when it first appeared. The inputs are paired with the wrong targets if the targets change about as
-    often as random reassignment would change them, and the new targets belong to other rows. Rows that naturally
-    repeat, such as rows of a few categories, are excluded.
+    often as random reassignment would change them, and the new targets belong to other rows.
 
     `diagnose run` also searches the script for two mistakes: inputs and targets that are shuffled in place one
     after the other without reseeding the generator, and inputs that are filtered by content while their targets
@@ -80,9 +79,8 @@ class LabelsUnrelated(Rule):
 
     ## Known problems
     Augmented rows differ each time and cannot be tracked. Images drawn with replacement are mistaken for rows that
-    naturally repeat. A Keras model with a custom `train_step` is not checked, because it may need two unpaired
-    datasets. If the targets were reordered once before training, other than by two shuffles in the script, the
-    labels look noisy: see `not-learning`.
+    naturally repeat. If the targets were reordered once before training, other than by two shuffles in the script,
+    the labels look noisy: see `not-learning`.
 
     ## Sources
     Public reports of permutations applied to the inputs only, and of `tf.data` pipelines whose datasets were

@@ -22,7 +22,7 @@ class LeakedEvaluationRows(Rule):
     """Evaluation rows are also in the training set.
 
     ## What it does
-    Counts the evaluation rows that are also in the training set. Labels are not compared.
+    Counts the evaluation rows that are also in the training set.
 
     `diagnose run` also searches the script for held-out data that is never used because the evaluation reads the
     training data instead, such as `val_accuracy = evaluate(model, train_loader)`. With `tf.data`, it checks

@@ -58,12 +58,11 @@ class RepeatedWorkerRandomness(Rule):
     evaluation.
 
     A traced function counts if at least 8 calls without a new draw followed, or if the dataset has at least 8
-    elements (or an unknown number). It does not count if a layer drew the numbers in `build`, if it drew in more
-    than 4 traces, or if a random operation of the graph was given a seed.
+    elements (or an unknown number).
 
     ## Known problems
     A generator counts as copied unless the code of its class or of `worker_init_fn` calls `get_worker_info` or
-    `seed`, or assigns a new generator. Generators in compiled code are not detected.
+    `seed`, or assigns a new generator.
 
     ## Sources
     The documentation for `torch.utils.data`, "Randomness in multi-process data loading"; tensorflow/tensorflow,

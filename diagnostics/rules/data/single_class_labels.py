@@ -36,8 +36,7 @@ class SingleClassLabels(MessageRule):
     Compares the labels of the rows that were read. The finding is an error if the whole dataset was read, and a
     warning if only a sample of it or its first rows were. If each row has several labels, as in a segmentation
     mask, all of them are compared. In a watched run, the labels of a cross entropy, or of a squared error with one
-    output, are inferred from the gradients in the sampled steps. In Keras, the rule counts the rows of each class
-    whose weight in the loss is 0.
+    output, are inferred from the gradients in the sampled steps.
 
     It also looks for targets that were made nearly equal by mistake:
 
@@ -63,16 +62,14 @@ class SingleClassLabels(MessageRule):
 
     ## Thresholds
     There must be at least 20 rows, or 100 with a squared error. Targets count as equal if they differ from their
-    mean by less than one millionth, in absolute or relative terms. In a watched run, the labels of a cross entropy
-    with several classes are checked only if the model's last parameter has one row per class. These thresholds are
-    our own.
+    mean by less than one millionth, in absolute or relative terms. These thresholds are our own.
 
     ## Known problems
     With a single sigmoid output, a finding about the first rows is only a note, because adversarial training fits
     a model to one label at a time. In a watched run, the finding is also only a note if all labels are 1, because
     a model that ranks pairs has no other label. A class rarer than about one row in a hundred is easily missed in
-    a few hundred rows. If a sampler balances the classes, the labels are checked only if the whole dataset was
-    read. With a squared error, events as rare as one in 500 rows look like targets that were cast to integers.
+    a few hundred rows. With a squared error, events as rare as one in 500 rows look like targets that were cast to
+    integers.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" ("check your data again": is one label

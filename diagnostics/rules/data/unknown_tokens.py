@@ -41,11 +41,10 @@ class UnknownTokens(Rule):
     `<unk>` or `[UNK]` in a dict. Padding and special tokens are not counted.
 
     ## Why it is bad
-    All unknown words get the same id. Texts made up of unknown words differ only in their lengths, so the model
-    cannot tell them apart, and the loss stays near that of a constant prediction. Usually, the texts are
-    preprocessed differently from those that the vocabulary was built from: upper case with a lower-case
-    vocabulary, a different normalisation, or a different way of splitting words. Or the vocabulary belongs to a
-    different checkpoint, language or file.
+    All unknown words get the same id. The model cannot distinguish texts that are made up of unknown words, and
+    the loss stays near that of a constant prediction. Usually, the texts are preprocessed differently from those
+    that the vocabulary was built from: upper case with a lower-case vocabulary, a different normalisation, or a
+    different way of splitting words. Or the vocabulary belongs to a different checkpoint, language or file.
 
     ## Example
     ```python
@@ -68,8 +67,7 @@ class UnknownTokens(Rule):
 
     ## Known problems
     Only one batch is checked, and only if the tokenizer is found in the collator, the dataset, the Trainer or the
-    script's global variables. If several tokenizers with different unknown tokens are found, the rule is not
-    checked. Preprocessing that drops unknown words leaves no trace in a batch.
+    script's global variables. Preprocessing that drops unknown words leaves no trace in a batch.
 
     ## Sources
     Edward Fry, "The New Instant Word List" (The Reading Teacher, 1980): the first 100 words make up about half of

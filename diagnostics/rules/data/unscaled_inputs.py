@@ -85,9 +85,9 @@ class UnscaledInputs(Rule):
     did not learn is also reported if copies of its model learn with standardised inputs; see `not-learning`.
 
     Images count as scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and the
-    batch is already between -1 and 1. The rule assumes that a layer that standardises its inputs was adapted to
-    other values if both the standard deviation and the magnitude of the batch differ from what the layer expects
-    by a factor of 50 or more, for at least 80% of the features.
+    batch is already between -1 and 1. A layer that standardises its inputs counts as adapted to other values if
+    the standard deviation and magnitude of the batch differ from what it expects by a factor of 50, for at least
+    80% of the features.
 
     These thresholds are our own.
 

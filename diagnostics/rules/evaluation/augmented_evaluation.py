@@ -43,7 +43,7 @@ class AugmentedEvaluation(Rule):
     - At least 20% of the rows differ from those of the first evaluation, and the changes are at least 5% of the
       typical distance between rows.
     - The change from the second to the third evaluation partly undoes the change from the first to the second: the
-      cosine of the two changes is at most -0.2. Independent draws give -0.5.
+      cosine of the two changes is at most -0.2.
     - The sorted values of a row, minus the mean of its class, have a correlation of at least 0.6 with those in the
       first evaluation. Or the sorted values are unchanged in at least 10% of the rows.
 

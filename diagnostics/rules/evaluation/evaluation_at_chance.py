@@ -105,8 +105,7 @@ class EvaluationAtChance(Rule):
     There must be at least 32 training examples and 100 evaluation examples with known labels. In the last quarter
     of training, or in its second half if the last quarter has too few examples, the agreement must be at least
     0.5. In every evaluation after training began, it must stay below 0.2 by at least two standard errors. No class
-    may have more than 80% of the evaluation's labels. The accuracies of an evaluation's passes may differ only by
-    chance.
+    may have more than 80% of the evaluation's labels.
 
     The finding is a warning if one of these conditions holds, and otherwise a note:
 
@@ -119,9 +118,7 @@ class EvaluationAtChance(Rule):
       most 70% of the error of a constant prediction.
 
     In a run of fewer than 100 steps, the finding is also a note if the running statistics of batch norm lag, or if
-    this was not measured. They lag if a copy of the model gains at most half as much accuracy over always
-    predicting the most frequent class with them as with the statistics of the batch, on rows of the first training
-    batch.
+    this was not measured.
 
     For Keras' `fit`, the logged accuracy is used if there is `validation_data` or a `validation_split`, and no
     class has more than 1.5 times its equal share of the labels. The finding is a note if layers behave differently

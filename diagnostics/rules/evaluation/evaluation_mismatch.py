@@ -179,16 +179,14 @@ class EvaluationMismatch(Rule):
 
     Left padding is reported if its removal changes at least 3 predictions and at least a quarter of all
     predictions. As a control, other pad tokens must change nothing, padding on the right must have a different
-    effect, and the training batch must have no left padding. If a module takes `position_ids`, at most half of
-    these predictions may still change when positions are counted from the first real token.
+    effect, and the training batch must have no left padding.
 
     These thresholds are our own.
 
     ## Known problems
     Evaluation rows from another domain are reported if they differ this much, and so is a split by time if this
     many of its evaluation tokens are new. Small differences, such as slightly different normalisation constants,
-    go unnoticed, and so do swapped channels with the same distribution. Passes before the first step, and passes
-    with gradients, are not checked. Shifted positions are not detected if a Trainer runs the evaluation.
+    go unnoticed, and so do swapped channels with the same distribution.
 
     ## Sources
     The documentation for `torchvision.transforms.Normalize` and `sklearn.preprocessing.StandardScaler`;

@@ -94,8 +94,7 @@ class MetricOnLogits(MessageRule):
     ## Known problems
     Metrics that fail on class labels too, and metrics that are better when lower, are not compared. The source is
     read only if exactly one model is trained and exactly one is used for predictions. If a variable is taken for a
-    model only because of its name, such as `net`, the finding is a note. An argmax inside a separate function is
-    missed.
+    model only because of its name, such as `net`, the finding is a note.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" ("Evaluating the model"); scikit-learn's

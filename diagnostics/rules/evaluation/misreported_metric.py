@@ -110,8 +110,7 @@ class MisreportedMetric(Rule):
     These thresholds are our own.
 
     ## Known problems
-    Printed numbers are not checked. In Keras, only the last evaluation is checked, and only if the model and its
-    loss have not changed since. Metrics under other names, and metrics of models with several outputs, are not
+    Printed numbers are not checked. Metrics under other names, and metrics of models with several outputs, are not
     checked.
 
     ## Sources

@@ -41,7 +41,7 @@ class ShuffledPredictions(Rule):
 
     ## Known problems
     Predictions that are stored in an attribute, or compared in a different function from the one that made them,
-    are missed. So are notebook cells, and passes with `as_numpy_iterator()`.
+    are missed.
 
     ## Sources
     TensorFlow's documentation for `tf.data.Dataset.shuffle` (`reshuffle_each_iteration` is True by default);

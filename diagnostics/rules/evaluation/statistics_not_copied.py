@@ -41,8 +41,8 @@ class StatisticsNotCopied(Rule):
 
     ## Thresholds
     The trained model's statistics must have been updated on at least 20 batches. In the other instance, all
-    running means must be exactly 0 and all variances exactly 1. Its weights must differ from the initial weights
-    of every training run, and be closer to the trained weights than the initial weights are.
+    running means must be exactly 0 and all variances exactly 1. Its weights must be closer to the trained weights
+    than the initial weights are.
 
     ## Known problems
     An averaged model that is created after the first few steps, or copied from a pretrained model, has stale

@@ -47,9 +47,8 @@ class WeightsKeptByReference(Rule):
 
     ## Thresholds
     The script must load the model's own weights at least one step after it stored them. If another model loads
-    them, they must have been stored at two or more different steps. A module that is not trained must reload its
-    own weights at least twice, and never load other weights. In the source code, the second name must be assigned
-    under a condition in a training loop and read afterwards.
+    them, they must have been stored at two or more different steps. In the source code, the second name must be
+    assigned under a condition in a training loop and read afterwards.
 
     ## Known problems
     Only `diagnose run` and `diagnose lint` read the source. If the branch does not also store the score that it

@@ -43,15 +43,13 @@ class DeadUnits(Rule):
     ## What it does
     Checks the output of each layer that ends in a ReLU or ReLU6 on one batch. A unit (in a convolution, a channel)
     is dead if its output is zero for every example and every position. In a watched PyTorch run, it must be dead
-    in the last 3 sampled batches. A watched run also covers function calls such as `torch.relu` whose output is
-    the direct input of a layer. If a ReLU produces the logits of a cross-entropy loss, the rule also looks for
+    in the last 3 sampled batches. If a ReLU produces the logits of a cross-entropy loss, the rule also looks for
     classes whose unit is dead.
 
     ## Why it is bad
     The gradient of a ReLU is zero wherever its output is zero. A unit that is zero for every example gets no
-    gradient, so training does not revive it. The layers before it get no gradient through it either. Typical
-    causes are strongly negative initial biases, an update at a learning rate that is far too high, and missing
-    normalisation before the layer.
+    gradient, so training does not revive it. Typical causes are strongly negative initial biases, an update at a
+    learning rate that is far too high, and missing normalisation before the layer.
 
     ## Example
     ```python

@@ -18,9 +18,8 @@ class DroppedAnswers(Rule):
     are exactly 0 only in training mode.
 
     ## Why it is bad
-    The loss compares the targets with predictions that dropout has randomly set to 0 or scaled up. No weights can
-    make an erased prediction correct: the training loss stays high, the gradient is noisy, and the trained model's
-    probabilities are wrong. Dropout belongs between hidden layers.
+    No weights can make an erased prediction correct. The training loss stays high, the gradient is noisy, and the
+    trained model's probabilities are wrong. Dropout belongs between hidden layers.
 
     ## Example
     ```python
@@ -34,11 +33,10 @@ class DroppedAnswers(Rule):
 
     ## Thresholds
     In both training-mode runs, between 2% and 99% of the predictions must be 0. In evaluation mode, none may be.
-    These thresholds are our own. The target of the loss must be known, because a model that passes features to
-    another may drop some of them.
+    These thresholds are our own. The target of the loss must be known.
 
     ## Known problems
-    Predictions that are dropped on purpose are reported. A dropout that does not write zeros is missed.
+    Predictions that are dropped on purpose are reported.
 
     ## Sources
     Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting" (2014), which drops

@@ -63,7 +63,7 @@ class DtypeMismatch(MessageRule):
 
     ## Known problems
     The finding lists the failing function's tensors under that function's variable names, which may differ from
-    yours. Older versions of PyTorch report only one dtype, or none.
+    yours.
 
     ## Sources
     The documentation for `torch.nn.functional.cross_entropy` (target: class indices, int64) and

@@ -51,13 +51,12 @@ class ExamplesMixed(Rule):
     Runs a copy of the model in evaluation mode on a few examples of one batch, replaces all but one of them, and
     checks whether the prediction for that example changes. If it does, the rule looks for an operation along the
     batch axis: a softmax over that axis, a `view` that moves values from one example to another, an LSTM or an
-    attention layer that treats the batch as time. It also runs the examples in reverse order, to find models that
-    number positions along the batch axis.
+    attention layer that treats the batch as time.
 
     ## Why it is bad
-    The other examples in a shuffled batch are random. A softmax over the batch makes the examples compete for each
-    class; an LSTM without `batch_first` reads the batch as one sequence. The loss may still fall, but at inference
-    the same example gets a different prediction in a different batch.
+    A softmax over the batch makes the examples compete for each class; an LSTM without `batch_first` reads the
+    batch as one sequence. The loss may still fall, but at inference the same example gets a different prediction
+    in a different batch.
 
     ## Example
     ```python
@@ -71,10 +70,9 @@ class ExamplesMixed(Rule):
     ```
 
     ## Thresholds
-    The prediction must change by more than 1/10000 of the root mean square of the predictions, about a hundred
-    times the rounding error of float32. The finding is an error if runs with two batch sizes identify the
-    operation and it cannot be intentional. For attention, and for a softmax inside the model, it is a warning if
-    the rows are known to be shuffled. Otherwise it is a note.
+    The prediction must change by more than 1/10000 of the root mean square of the predictions. The finding is an
+    error if runs with two batch sizes identify the operation and it cannot be intentional. For attention, and for
+    a softmax inside the model, it is a warning if the rows are known to be shuffled. Otherwise it is a note.
 
     ## Known problems
     Some models compare examples on purpose: attention between rows, minibatch statistics in a discriminator,

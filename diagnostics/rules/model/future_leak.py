@@ -54,7 +54,7 @@ class FutureLeak(Rule):
 
     ## Thresholds
     The prediction must change by more than 1/1000 of the spread of the predictions across positions. In a causal
-    model, only rounding errors change it. Four positions are tested, and the largest change counts.
+    model, only rounding errors change it.
 
     ## Known problems
     The rule applies only if cross entropy is the whole loss and the targets are the next tokens of exactly one

@@ -54,7 +54,7 @@ class IgnoresInput(Rule):
 
     ## Thresholds
     The spread of the predictions across examples, divided by their root mean square, must be below 1e-6 both
-    before and after training. This is about eight times the rounding error of float32.
+    before and after training.
 
     After 200 steps, an autoencoder is reported if
 

@@ -21,9 +21,7 @@ class MissingActivation(Rule):
 
     ## What it does
     Runs a copy of the model at points along the line through two examples. The predictions of a linear model
-    change in proportion to the distance along the line. A sigmoid or softmax at the end is inverted first. To find
-    the linear layers, the rule halves the weights of one layer at a time and checks whether the differences
-    between predictions halve too.
+    change in proportion to the distance along the line.
 
     ## Why it is bad
     Stacked layers without an activation can do no more than one linear layer, and their loss goes no lower than

@@ -48,7 +48,7 @@ class PackedExamplesAttend(Rule):
     ## Thresholds
     A log-probability in the second document must change by more than 1/1000 of the spread of the log-probabilities
     across positions. A document needs at least 4 tokens and 2 targets. The documents in a batch must differ in
-    length, because segments of equal length may be the rows of an image. Up to 4 rows are tested.
+    length, because segments of equal length may be the rows of an image.
 
     The finding is a warning only if the script itself separates the documents in one of two ways. Otherwise it is
     a note.

@@ -48,9 +48,9 @@ class PaddingAttended(Rule):
     ```
 
     ## Thresholds
-    At least four rows must have padding; up to six of them, those with the most padding, are used. With padding,
-    replacing all words but the first must change the prediction less than 1/50 as much as it does without padding.
-    Across rows with at least half of the longest padding, the predictions must differ just as little.
+    At least four rows must have padding. With padding, replacing all words but the first must change the
+    prediction less than 1/50 as much as it does without padding. Across rows with at least half of the longest
+    padding, the predictions must differ just as little.
 
     ## Known problems
     The model must give one prediction per row. Padding at the start is not checked, because the words then come

@@ -72,7 +72,7 @@ class ScrambledAxes(Rule):
 
     ## Known problems
     Views of the inputs before the first layer with weights are found only if they produce colour images that look
-    scrambled. They are missed if the images were rotated, cropped or resized after the reshape.
+    scrambled.
 
     ## Sources
     Public reports of a `view` without a `permute`: in taggers with scores of shape (length, batch, tags) and

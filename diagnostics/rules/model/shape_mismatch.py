@@ -35,8 +35,7 @@ class ShapeMismatch(MessageRule):
 
     ## Why it is bad
     The weights of a layer fit only one input size. The error message gives two sizes, but rarely names the layer
-    or says which size belongs to the weights. The line that produced the wrong shape may be several layers
-    earlier.
+    or says which size belongs to the weights.
 
     ## Example
     ```python

@@ -42,15 +42,13 @@ class SymmetricInitialization(Rule):
     ```
 
     ## Thresholds
-    The units must be equal, up to rounding errors, before the copy is trained and after at least 10 steps. A copy
-    that predicts the batch correctly from the start is trained for fewer steps.
+    The units must be equal, up to rounding errors, before the copy is trained and after at least 10 steps.
 
     ## Known problems
     Common zero initialisations are not reported, because their units differ after one or two steps: a last layer
     that starts at 0, the matrix B of LoRA, the last scale of a residual branch. A layer of zeros whose output is
     added to that of a frozen layer, as in an adapter, is not reported even if it stays at zero. A zero-initialised
     last layer is wrongly reported if all its outputs have the same target throughout the batch.
-    `unreached-parameters` reports weights without a gradient.
 
     ## Sources
     Goodfellow, Bengio and Courville, "Deep Learning" (2016), section 8.4, "Parameter Initialization Strategies"

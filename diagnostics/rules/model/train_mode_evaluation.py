@@ -52,8 +52,7 @@ class TrainModeEvaluation(Rule):
 
     ## Thresholds
     The run must have at least 20 steps. At least 2 of these steps, but at most 20% of them, must be followed by
-    forward passes without gradients, and 90% of these passes must be in training mode. Passes after the last step
-    are also checked, if there are several or the model is a classifier.
+    forward passes without gradients, and 90% of these passes must be in training mode.
 
     The finding is a warning if one of these conditions holds, and otherwise a note:
 

@@ -23,7 +23,7 @@ class UnusedInput(Rule):
     The model is given information that it cannot use. A `concat` may contain one variable twice and the other not
     at all, or a mask may never reach the attention layer. Or the model uses only the output at the first position
     of a sequence, as with BERT's `[CLS]`: with causal attention or a recurrent layer, this output has seen only
-    the first token. Training runs, but the result is worse than the data allows.
+    the first token.
 
     ## Example
     ```python
@@ -44,8 +44,7 @@ class UnusedInput(Rule):
     only its first example has an effect on the predictions.
 
     If the model gives one prediction for a sequence of at least 4 steps, the rule also tests the steps: it
-    replaces all except the first and, with recurrent layers, all except the last. Tokens and their mask are
-    replaced together.
+    replaces all except the first and, with recurrent layers, all except the last.
 
     ## Known problems
     An input that is ignored on purpose, as in an ablation, is reported; ignore the rule in that case. The rule

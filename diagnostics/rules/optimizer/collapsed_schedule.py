@@ -108,8 +108,7 @@ class CollapsedSchedule(Rule):
     A run whose loss had fallen to 10% of its initial value before the collapse is not reported.
 
     A schedule starts too low if its first rate is also its highest, and is the square of the optimizer's rate or
-    less than 0.1% of it. An optimizer with a rate of 0.1 or more is not reported, because the schedule may return
-    absolute rates.
+    less than 0.1% of it.
 
     These thresholds are our own.
 

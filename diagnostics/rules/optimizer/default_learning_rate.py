@@ -42,8 +42,7 @@ class DefaultLearningRate(Rule):
     ```
 
     ## Thresholds
-    These are the thresholds of `learning-rate-too-high` and `learning-rate-too-low`. Two rates count as equal if
-    they differ by less than a millionth.
+    These are the thresholds of `learning-rate-too-high` and `learning-rate-too-low`.
 
     ## Known problems
     A rate that was explicitly set to the default value is reported too.

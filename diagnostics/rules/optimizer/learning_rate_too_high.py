@@ -31,10 +31,9 @@ class LearningRateTooHigh(Rule):
 
     ## What it does
     Trains copies of the model on one batch with your optimizer: one copy at your learning rate and, if it does not
-    learn, others at lower rates. If the copy memorises the batch but its updates are very large, the trial is
-    repeated on a few batches. The rule compares the loss with that of a constant prediction and measures how much
-    a step changes the weights. In a watched run, it detects a loss that diverges, stays at chance, or oscillates
-    on a repeated batch while the updates are too large.
+    learn, others at lower rates. The rule compares the loss with that of a constant prediction and measures how
+    much a step changes the weights. In a watched run, it detects a loss that diverges, stays at chance, or
+    oscillates on a repeated batch while the updates are too large.
 
     ## Why it is bad
     The gradient is a good approximation only locally. An update that is too large overshoots, often leaving dead
@@ -58,8 +57,7 @@ class LearningRateTooHigh(Rule):
     - At your learning rate, the median of the last third of the losses stays above 0.9 times the loss of the best
       constant prediction, and no loss reaches half of it. Or the loss becomes NaN.
     - A rate at most a third as large does reach half of it.
-    - Some step changes the weights (the median over all weight matrices) by at least 1% of their norm, ten times
-      the 0.1% of the rule of thumb below.
+    - Some step changes the weights (the median over all weight matrices) by at least 1% of their norm.
 
     If updates reach 3% and the model is a classifier that memorised the batch, a second trial runs for 60 steps on
     8 batches. In that trial, each loss is a mean over all 8 batches, and the factor is 0.7 instead of 0.9.

@@ -76,10 +76,10 @@ class LearningRateTooLow(Rule):
       or less.
 
     In a watched run, the same limits for loss and weights apply after 100 steps, if the rate has stopped rising.
-    Both the largest update (the median over layers) and the median update of the fastest third of the layers must
-    be below 1e-5. The finding is a note, because the model may already have converged. It is a warning if a
-    classifier is known to be at chance level. It is also a warning if `clip_grad_norm_` cut every recorded
-    gradient to a hundredth of its norm or less, and the loss ended at 95% or more of its first value.
+    The largest update must be below 1e-5 of the weight norm, even in the fastest third of the layers. The finding
+    is a note, because the model may already have converged. It is a warning if a classifier is known to be at
+    chance level. It is also a warning if `clip_grad_norm_` cut every recorded gradient to a hundredth of its norm
+    or less, and the loss ended at 95% or more of its first value.
 
     A run that did not learn is also reported if copies of it, trained on its own batches, learn at a larger rate,
     and no other single change helps nearly as much; see `not-learning`.

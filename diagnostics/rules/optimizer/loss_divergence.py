@@ -53,7 +53,7 @@ class LossDivergence(Rule):
 
     ## Known problems
     Some healthy losses rise, such as a generator's loss in adversarial training, or the loss in Q-learning while
-    the values grow. A loss that starts below 0 is not covered.
+    the values grow.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019).

@@ -88,11 +88,9 @@ class LossPlateau(Rule):
     larger than 1%, `learning-rate-too-high` reports the run instead.
 
     A loss is constant if the last third of the run has at least 30 losses, all above 0 and within 0.01% of each
-    other. The dataset must be larger than a batch, and its rows must differ. If no dataset is known, the batches
-    must differ and the weights must change. The model counts as its own reference if it also runs without
-    gradients in at least 90% of the steps. At least 8 such steps must have been compared, and in 90% of them, both
-    runs must have had the same input. A loss that is a whole number is not reported if it contains `exp` or a
-    division.
+    other. The batches must differ and the weights must change. The model counts as its own reference if it also
+    runs without gradients in at least 90% of the steps. At least 8 such steps must have been compared, and 90% of
+    them must have had the same input.
 
     If the scores are cosines, the lowest possible loss must be at least 90% of the loss that results from equal
     scores.

@@ -80,9 +80,8 @@ class NotLearning(Rule):
 
     ## What it does
     Compares the losses of the second half of a run with the losses of the best constant prediction on the same
-    batches. The targets are recovered from the gradient of the output. If the run is no better, the rule fits a
-    linear and an RBF (radial basis function) model to some of its rows, to see whether they learn something that
-    the model did not.
+    batches. If the run is no better, the rule fits a linear and an RBF (radial basis function) model to some of
+    its rows, to see whether they learn something that the model did not.
 
     Then it trains copies of the model from the initial weights on the recorded batches (up to 150 batches and 16
     MiB). One thing is changed in each copy: the scale, shape or order of the data, the learning rate, the
@@ -115,9 +114,8 @@ class NotLearning(Rule):
 
     ## Thresholds
     The run must have at least 100 steps, its learning rate must have stopped rising, and the script must have run
-    to its end. The run must not alternate between training this model and another one. Two losses must be at least
-    97% of the constant prediction's: the loss over the last third of the run, and the loss at the sampled steps in
-    its second half. For the first, up to two standard errors are subtracted from this limit.
+    to its end. Two losses must be at least 97% of the constant prediction's: the loss over the last third of the
+    run, and the loss at the sampled steps in its second half.
 
     The finding is a warning if one of these shows that the model could have learned something:
 

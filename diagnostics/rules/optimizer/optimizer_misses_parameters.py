@@ -62,11 +62,9 @@ class OptimizerMissesParameters(MessageRule):
     Training only a head without freezing the rest is also reported: call `requires_grad_(False)` on the other
     parameters, which also saves the memory of their gradients.
 
-    A second model counts only if it is in training mode and still has its initial weights. A pretrained feature
-    extractor that you forgot to freeze is therefore not reported.
+    A pretrained feature extractor that you forgot to freeze is not reported.
 
-    Frozen new weights are identified by the keys that `from_pretrained` or `load_state_dict(strict=False)` reports
-    as missing, if these are at most half of the weights. A head that replaces a loaded one is not detected.
+    A new head that replaces a loaded one is not detected.
 
     ## Sources
     PyTorch's documentation for `torch.optim` ("Constructing it") and `torch.nn.ModuleList`;

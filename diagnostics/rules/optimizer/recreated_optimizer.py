@@ -15,9 +15,9 @@ class RecreatedOptimizer(Rule):
     with another one for the same parameters.
 
     ## Why it is bad
-    The optimizer stores momentum and Adam's running averages, and a new one starts without them. Each step of Adam
-    then moves each weight by the full learning rate, however small its gradient, and momentum never builds up. The
-    loss falls at first, but then the weights jump around the minimum.
+    The optimizer stores momentum and Adam's running averages, and a new one starts without them. Adam then moves
+    each weight by the full learning rate, however small its gradient, and momentum never builds up. The loss falls
+    at first, but then the weights jump around the minimum.
 
     ## Example
     ```python

@@ -74,8 +74,7 @@ class BroadcastLoss(MessageRule):
     None: the value or the graph of the loss shows that the shapes were broadcast.
 
     ## Known problems
-    The rule finds losses that it can recompute, and losses whose graph contains the difference or the product. A
-    single target that many predictions share on purpose is reported too; expand it to the full shape.
+    A single target that many predictions share on purpose is reported too; expand it to the full shape.
 
     Keras' built-in losses reshape `(n, 1)` and `(n,)` to match. In Keras, the bug requires a custom loss, or an
     extra axis such as the time steps of a recurrent layer with `return_sequences=True`.

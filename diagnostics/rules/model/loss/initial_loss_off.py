@@ -33,7 +33,7 @@ class InitialLossOff(Rule):
     ## Why it is bad
     An untrained model should not be confident. If its loss starts far above ln C, its predictions are confidently
     wrong: the inputs are not scaled, the initial weights are too large, or the head was trained with the classes
-    in a different order. The first steps only correct this, and their large gradients can harm the other layers.
+    in a different order. The large gradients of the first steps can then harm the other layers.
 
     ## Example
     ```python

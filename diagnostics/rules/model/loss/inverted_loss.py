@@ -20,8 +20,8 @@ class InvertedLoss(Rule):
     """The loss is higher for correct predictions than for wrong ones: its sign is wrong.
 
     ## What it does
-    For Keras, calls the script's custom loss with three sets of predictions for some rows of a batch: values close
-    to the targets, the mean target for every row, and the output of the trained model.
+    For Keras, compares the values of the script's custom loss for three sets of predictions: values close to the
+    targets, the mean target for every row, and the output of the trained model.
 
     For PyTorch, reads the gradient of the model's output in sampled steps. It checks
 
@@ -62,7 +62,6 @@ class InvertedLoss(Rule):
     - For other targets, the gradient is a negative multiple of the error (cosine 0.999), but not of the target
       alone.
 
-    The formula is not checked if an earlier loop in the script trained the model, which may now have to unlearn.
     The thresholds are our own.
 
     ## Known problems

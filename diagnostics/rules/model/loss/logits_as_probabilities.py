@@ -70,8 +70,8 @@ class LogitsAsProbabilities(MessageRule):
 
     ## Thresholds
     At least one prediction of the batch must be below 0 or, with a binary loss, above 1. For a loss that expects
-    log-probabilities, one must be above 0. The tolerance is 0.001, the rounding error of half precision. A ReLU or
-    tanh in the last layer is also enough.
+    log-probabilities, one must be above 0. The tolerance is 0.001. A ReLU or tanh in the last layer is also
+    enough.
 
     If a sigmoid for several classes is combined with categorical cross entropy, the finding is a warning: Keras
     computes the loss from the logits, so the model learns, but `predict` returns values that were never trained.
@@ -79,8 +79,7 @@ class LogitsAsProbabilities(MessageRule):
     ## Known problems
     Only one batch of an untrained model is checked. Logits that happen to be in range are reported only if the
     last layer is known to be linear. Non-negative predictions that do not add up to 1, such as those of a
-    softplus, are not reported, because Keras divides them by their sum. Nothing is checked if the settings of the
-    loss are unknown.
+    softplus, are not reported, because Keras divides them by their sum.
 
     ## Sources
     The documentation for `keras.losses.SparseCategoricalCrossentropy` (`from_logits`) and `torch.nn.NLLLoss` ("the

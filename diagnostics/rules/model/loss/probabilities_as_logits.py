@@ -43,9 +43,9 @@ class ProbabilitiesAsLogits(Rule):
     binary loss, it is ln(1 + 1/e) = 0.31 where the target is 1, and ln 2 = 0.69 where it is 0.
 
     ## Known problems
-    A sigmoid that is a function call instead of a layer is not detected, because logits between 0 and 1 look the
-    same. If a loss with `from_logits=True` directly follows a softmax or sigmoid, Keras on TensorFlow bypasses
-    that activation and only warns. Such a model is not reported.
+    A sigmoid that is a function call instead of a layer is not detected. If a loss with `from_logits=True`
+    directly follows a softmax or sigmoid, Keras on TensorFlow bypasses that activation and only warns. Such a
+    model is not reported.
 
     ## Sources
     The documentation for `torch.nn.CrossEntropyLoss` ("the input is expected to contain the unnormalized logits

@@ -58,8 +58,7 @@ class TargetsOutOfReach(Rule):
     - `PoissonNLLLoss`: counts, with exp(output) as their rate
 
     A softmax over several outputs also fixes their sum at 1. PyTorch's cross entropy applies a softmax over the
-    second axis, so the targets must be class probabilities along that axis. The heads of a Keras model are checked
-    separately, each with its own loss.
+    second axis, so the targets must be class probabilities along that axis.
 
     ## Why it is bad
     A sigmoid returns values from 0 to 1. If the targets are prices from 3 to 103, every prediction saturates at 1,
@@ -85,7 +84,7 @@ class TargetsOutOfReach(Rule):
     - Binary cross entropy: 0.001.
     - Categorical cross entropy: at least 10% of the rows must have several nonzero numbers whose sum differs from
       1 by more than 0.1. One metric must be an accuracy, because models of word counts use the same formula. In
-      PyTorch, these rows must contain only 0 and 1, cover at most 50 classes, and not form a symmetric matrix.
+      PyTorch, these rows must contain only 0 and 1 and cover at most 50 classes.
     - CTC: a single blank in a target is enough, and so are too few frames in half of the examples.
 
     These thresholds are our own.

@@ -49,8 +49,7 @@ class CheckpointKeysMismatch(MessageRule):
     ## Why it is bad
     `load_state_dict` matches weights by name. `DataParallel` and `DistributedDataParallel` put `module.` in front
     of every name, and `torch.compile` puts `_orig_mod.`. If such a checkpoint is loaded into the plain model, no
-    key matches. `strict=False` silences the error and leaves every unmatched weight at its initial value. PEFT
-    saves an adapter's weights without the adapter's name, which the model's own keys contain.
+    key matches. `strict=False` silences the error and leaves every unmatched weight at its initial value.
 
     ## Example
     ```python

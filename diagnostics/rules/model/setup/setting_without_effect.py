@@ -63,8 +63,7 @@ class SettingWithoutEffect(Rule):
       is computed from them.
 
     ## Known problems
-    If a script reads the attribute outside the model and acts on it, the finding is a false positive. A setting
-    that is changed and restored between two sampled steps goes unnoticed.
+    If a script reads the attribute outside the model and acts on it, the finding is a false positive.
 
     ## Sources
     PyTorch's documentation for `torch.nn.Module.requires_grad_` and `torch.optim` ("How to adjust learning rate");
