@@ -50,19 +50,16 @@ class AttentionMaskMissing(Rule):
     ```
 
     ## Thresholds
-    One example must have at least 2 pad tokens at one end, and another must have fewer at the same end. If the
-    unused mask is the only sign of padding, at least one row of the batch must have no padding.
+    One example must have at least 2 pad tokens at one end, and another must have fewer at the same end.
 
     If predictions were compared, at least 2 of them, and at least 10%, must change when the padding is removed. A
     predicted class must become a different class; any other prediction must change by more than half the standard
-    deviation across the rows. Relative changes below 1e-4, and changes below 10 times the difference between two
-    identical calls, do not count. These thresholds are our own.
+    deviation across the rows. These thresholds are our own.
 
     ## Known problems
     Classes named `…ForCausalLM` and `…LMHeadModel` are not reported for padding at the end, because a causal model
     never attends to it. Decoders with other names are not recognised. A model that derives the mask from the ids
-    is wrongly reported, unless its predictions were compared. Predictions can be compared only if there is one per
-    row.
+    is wrongly reported, unless its predictions were compared.
 
     ## Sources
     The Hugging Face course, chapter 2, "Handling multiple sequences" (attention masks); the warning that

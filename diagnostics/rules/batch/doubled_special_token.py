@@ -16,8 +16,8 @@ class DoubledSpecialToken(Rule):
 
     ## What it does
     Checks whether all rows of a batch begin with the same token id twice in a row, and whether that token never
-    appears on its own except at the end. If the pair also occurs later in the rows, each turn of a conversation
-    was tokenized separately.
+    appears on its own except at the end. If the pair also occurs later in the rows, the turns of a conversation
+    were tokenized separately.
 
     ## Why it is bad
     The start token was added by a chat template or by hand, and again by the tokenizer. A pretrained model has

@@ -40,7 +40,7 @@ class NoLabelsLeft(Rule):
 
     ## Thresholds
     The batch must have at least 32 labels if each token has one, and at least 4 otherwise. Both thresholds are our
-    own. In masked language modelling, about one batch in 180 with 32 tokens has no label by chance.
+    own.
 
     ## Known problems
     Only one batch is checked. A batch in which even one label is not ignored is not reported.

@@ -42,8 +42,7 @@ class PaddingInLoss(Rule):
     end-of-text token that is also the pad token, which a language model has to learn.
 
     ## Known problems
-    A custom loss that masks padding is recognised only if its value differs from that of plain cross entropy. The
-    rule is not checked in Keras if masks or sample weights may exclude the padding, or for decoders from other
+    The rule is not checked in Keras if masks or sample weights may exclude the padding, or for decoders from other
     libraries whose labels are not aligned with the input.
 
     ## Sources

@@ -71,9 +71,8 @@ class RepeatedBatch(Rule):
 
     ## Known problems
     In a table with few columns, rows naturally repeat. The second threshold therefore applies only to rows of at
-    least 16 values that are token ids, images or sequences, or that are not all whole numbers. A toy dataset that
-    repeats a few sentences is reported, and so is a batch that is repeated on purpose, to see whether the model
-    can memorise it. Random augmentation hides repeated rows.
+    least 16 values. A toy dataset that repeats a few sentences is reported, and so is a batch that is repeated on
+    purpose, to see whether the model can memorise it. Random augmentation hides repeated rows.
 
     ## Sources
     The documentation for `torch.utils.data.Dataset` (`__getitem__`) and `keras.utils.PyDataset`; Andrej Karpathy,

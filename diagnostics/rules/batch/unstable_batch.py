@@ -51,9 +51,9 @@ class UnstableBatch(Rule):
     ```
 
     ## Thresholds
-    Integers must be equal; other numbers must agree to five digits. Inputs that the model's forward() does not
-    take are not compared. If the second read raises an exception, the finding is an error. If worker processes
-    start each epoch with a fresh copy, the finding is only a note, because the changes are lost with the copy.
+    Integers must be equal; other numbers must agree to five digits. If the second read raises an exception, the
+    finding is an error. If worker processes start each epoch with a fresh copy, the finding is only a note,
+    because the changes are lost with the copy.
 
     The spread has shrunk if the standard deviation (the median over channels) fell to 5% of its earlier value or
     less and stayed there. There must be at least 3 sampled batches before the drop and at least 3 after it. These
@@ -67,9 +67,8 @@ class UnstableBatch(Rule):
     - datasets that keep track of what was read (a curriculum, a buffer), or
     - datasets that draw random numbers from a source that cannot be reset.
 
-    Data in a global variable is not copied either. A change that has no further effect when repeated, such as
-    padding to the same length, is missed. Training for one epoch reads each row once and is not affected. Noise
-    that is annealed on purpose also shrinks the spread of the inputs.
+    Training for one epoch reads each row once and is not affected. Noise that is annealed on purpose also shrinks
+    the spread of the inputs.
 
     ## Sources
     NumPy's documentation, "Copies and views"; the documentation for `torch.utils.data` (`collate_fn`,

@@ -41,8 +41,7 @@ class BypassedWrapper(Rule):
     optimizer steps.
 
     ## Known problems
-    Calls to other methods of the module (`model.module.loss(batch)`) are missed. A script that itself calls a
-    collective in every step is not reported, because it may average the gradients.
+    Calls to other methods of the module (`model.module.loss(batch)`) are missed.
 
     ## Sources
     The documentation for `torch.nn.parallel.DistributedDataParallel`; "Distributed Data Parallel" in PyTorch's

@@ -86,15 +86,12 @@ class DivergedReplicas(Rule):
     ```
 
     ## Thresholds
-    A value must differ between two ranks by more than 0.1% of the typical size of the parameter's values. If
-    nothing averages the gradients, at least half of the parameters must agree to within 20% of that size after the
-    first step.
+    A value must differ between two ranks by more than 0.1% of the typical size of the parameter's values.
 
     ## Known problems
     Only ranks on the same host are compared. Three kinds of models are not compared: models wrapped in FSDP,
     models with a communication hook, and models within `model.join()`. Replicas may be wrongly reported if they
-    are averaged only occasionally, inside a function compiled with torch.compile, or through files. The statistics
-    of batch norm are not compared.
+    are averaged only occasionally, inside a function compiled with torch.compile, or through files.
 
     ## Sources
     "Distributed Data Parallel" in PyTorch's notes (construction, backward pass).

@@ -41,8 +41,7 @@ class LauncherFailure(MessageRule):
     None.
 
     ## Known problems
-    The root cause that the launcher names is the process whose exit it noticed first, but another process may
-    have failed earlier.
+    The launcher names the process whose exit it noticed first, but another process may have failed earlier.
 
     ## Sources
     The "Error Propagation" page of the Torch Distributed Elastic documentation, and the torchrun documentation

@@ -37,7 +37,7 @@ class LocalBatchNorm(Rule):
     ```
 
     ## Thresholds
-    Each rank must have at most 8 rows: at that size, the error on ImageNet begins to rise.
+    Each rank must have at most 8 rows. At that size, the error on ImageNet begins to rise.
 
     ## Known problems
     The finding is a note, because `SyncBatchNorm` costs one all-gather per layer and forward pass, and runs only

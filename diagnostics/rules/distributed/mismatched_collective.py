@@ -42,8 +42,7 @@ class MismatchedCollective(MessageRule):
     All ranks of the host must be stuck for the duration of `--stall-timeout` (default: 20 minutes).
 
     ## Known problems
-    Collectives called from C++ are not recognised: DistributedDataParallel's own all-reduces look like a backward
-    pass. Ranks on different hosts are compared only if their reports go to a folder that all hosts share.
+    Ranks on different hosts are compared only if their reports go to a folder that all hosts share.
 
     ## Sources
     The documentation for `torch.distributed` ("Debugging", `TORCH_DISTRIBUTED_DEBUG`).

@@ -22,8 +22,7 @@ class RanksShareRandomness(Rule):
 
     ## Why it is bad
     All ranks add the same noise, and make the same crops and flips. Averaging the gradients over the ranks does
-    not reduce the variance that the noise causes. Diffusion models suffer most, because all ranks train at the
-    same time steps.
+    not reduce the variance that the noise causes.
 
     ## Example
     ```python
@@ -43,7 +42,7 @@ class RanksShareRandomness(Rule):
 
     ## Known problems
     The finding is a note, because sharing random numbers may be intended. Random numbers drawn by loader workers
-    are not compared, and neither is dropout, which is drawn within the forward pass.
+    or by dropout are not compared.
 
     ## Sources
     github.com/facebookresearch/detr/issues/297 (why the seed is shifted by the rank); the documentation for

@@ -22,8 +22,7 @@ class RanksShareRows(Rule):
 
     ## Why it is bad
     Ranks with the same rows compute the same gradients, so the work of all ranks but one is wasted. An epoch takes
-    as long as it does on one rank, the effective batch is no larger than one rank's batch, and a learning rate
-    that was scaled by the number of ranks is too high.
+    as long as it does on one rank, and the effective batch is no larger than one rank's batch.
 
     ## Example
     ```python

@@ -42,7 +42,7 @@ class StalledRank(Rule):
 
     ## Known problems
     A single Python call that takes more than 20 minutes, such as one that waits for another program, is wrongly
-    reported. Nothing can be checked while C code holds Python's global interpreter lock (GIL).
+    reported.
 
     ## Sources
     The documentation for Python's `faulthandler` and `torch.distributed.init_process_group` (timeout).

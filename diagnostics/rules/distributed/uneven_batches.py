@@ -30,7 +30,7 @@ class UnevenBatches(Rule):
     ## Why it is bad
     Each backward pass under DistributedDataParallel, and each forward pass under FSDP, is a collective: every rank
     must take part. A rank with one extra batch waits until the timeout kills the job. Before the last epoch, its
-    extra step is matched with the first step of the others' next epoch, so the problem goes unnoticed.
+    extra step is matched with the first step of the next epoch on the other ranks, so the problem goes unnoticed.
 
     ## Example
     ```python

@@ -14,8 +14,7 @@ class UnusedInDdp(MessageRule):
     ## Why it is bad
     DistributedDataParallel waits in the backward pass until every parameter has a gradient. Parameters that the
     loss does not depend on never get one: those of a head that this step does not use, of a layer that is never
-    called, or of a branch whose output is left out of the loss. Gradients that share a bucket with such parameters
-    were not averaged in the step before the error, so the replicas already differ.
+    called, or of a branch whose output is left out of the loss.
 
     ## Example
     ```python

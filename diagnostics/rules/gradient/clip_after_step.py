@@ -44,8 +44,7 @@ class ClipAfterStep(Rule):
 
     ## Known problems
     Gradients clipped by hand, as with `p.grad.clamp_()`, are not detected. If gradients are never cleared, only
-    `gradients-not-zeroed` reports the run. With `diagnostics.watch`, `clip_grad_value_` is not detected if the
-    script imported it by name beforehand.
+    `gradients-not-zeroed` reports the run.
 
     ## Sources
     PyTorch's documentation for `torch.nn.utils.clip_grad_norm_` ("Gradients are modified in-place") and its

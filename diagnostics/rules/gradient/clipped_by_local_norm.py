@@ -43,7 +43,7 @@ class ClippedByLocalNorm(Rule):
 
     ## Known problems
     Only FullyShardedDataParallel is covered; with `fully_shard`, the function already computes the norm over all
-    ranks. Norms that a script computes by hand from local tensors are missed.
+    ranks.
 
     ## Sources
     The documentation for `FullyShardedDataParallel.clip_grad_norm_`; github.com/pytorch/pytorch/issues/72548.

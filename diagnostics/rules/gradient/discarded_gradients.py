@@ -50,8 +50,7 @@ class DiscardedGradients(Rule):
 
     ## Known problems
     A loop with several optimizers is not checked, because a backward pass for one may leave gradients for another.
-    Neither is a script that reads `.grad` itself. Passes on the same examples, such as those of an adversarial
-    attack, do not count.
+    Neither is a script that reads `.grad` itself.
 
     ## Sources
     Public issues about training scripts whose gradient accumulation did nothing, for example with `zero_grad` in

@@ -51,8 +51,7 @@ class ExplodingGradients(Rule):
     The run must have at least 20 steps, and one of these must hold:
 
     - The median of the last 5 norms is at least 1,000 times the largest of the first 10 norms, and the loss, if
-      known, has not fallen. If the next norm is not finite, the maximum of the last 5 counts instead of their
-      median. If there are fewer than 20 norms, their first half counts instead of the first 10.
+      known, has not fallen.
     - One norm is at least 1,000 times the largest norm in the 20 steps before it. Over the next 20 steps, the loss
       gives up at least half of its earlier decrease and rises above the loss of the step itself.
 

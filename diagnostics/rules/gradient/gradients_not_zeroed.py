@@ -46,8 +46,7 @@ class GradientsNotZeroed(Rule):
     not reported.
 
     ## Known problems
-    A loop that scales gradients down instead of zeroing them, as a form of momentum, is reported. With several
-    optimizers, only the parameters of the one that steps first are checked.
+    A loop that scales gradients down instead of zeroing them, as a form of momentum, is reported.
 
     ## Sources
     PyTorch's documentation for `torch.optim.Optimizer.zero_grad` and its recipe "Zeroing out gradients in

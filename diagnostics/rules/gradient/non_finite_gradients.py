@@ -42,7 +42,7 @@ class NonFiniteGradients(MessageRule):
     ## Known problems
     Gradients are read at the optimizer step, after any clipping, and clipping spreads one NaN to all of them. A
     loss scaler normally skips some steps because of an overflow, so skipped steps are reported only after 33 in a
-    row. Skipped steps go unnoticed if `zero_grad` sets gradients to zero instead of None.
+    row.
 
     ## Sources
     PyTorch's notes, "Autograd mechanics" (gradients for non-differentiable functions);

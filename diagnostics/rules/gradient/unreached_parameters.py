@@ -75,9 +75,7 @@ class UnreachedParameters(Rule):
     compared. The finding is then a warning if the layers without a gradient are at least 10% of those in the
     optimizer. Otherwise it is a note. These thresholds are our own.
 
-    The finding is also a note if all of these parameters belong to the `pooler` of a submodel. Layers that are not
-    part of any model are reported as a note if their outputs have the shape of a model output, because they may
-    have been replaced on purpose.
+    The finding is also a note if all of these parameters belong to the `pooler` of a submodel.
 
     ## Known problems
     Before training, only one batch is used. Parts of the model that only some batches use (experts, task heads, a

@@ -49,8 +49,7 @@ class CrowdedGpu(MessageRule):
 
     ## Known problems
     If a process is in another container or owned by another user, only its process ID may be known. `diagnose gpu`
-    also reports processes that share a GPU on purpose. Memory used by the driver or the desktop is attributed to
-    other processes if the message does not state how much this process holds.
+    also reports processes that share a GPU on purpose.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("Memory management"); NVIDIA, "NVML API Reference"

@@ -69,8 +69,7 @@ class GrowingMemory(Rule):
     ## Known problems
     Tensors in an object's attributes, in a closure or on the host are missed, and so is memory that grows inside a
     library. Losses that are collected on purpose, to be summed before one `backward()`, are reported. Call
-    `backward()` on each instead: it gives the same gradient without the memory. After `backward()`, a graph holds
-    only its nodes, a few hundred bytes each, so a list of losses may take a long time to matter.
+    `backward()` on each instead: it gives the same gradient without the memory.
 
     ## Sources
     PyTorch's "Frequently Asked Questions" ("My model reports 'cuda runtime error(2): out of memory'": "Don't

@@ -128,8 +128,7 @@ class OutOfMemory(MessageRule):
 
     ## Known problems
     The sum does not include a second copy of the weights in half-precision training, or the workspaces of cuDNN
-    and cuBLAS. For a model on several GPUs, the sum covers all of them. Signal 9 does not always mean that memory
-    ran out; the system log shows the reason.
+    and cuBLAS. Signal 9 does not always mean that memory ran out; the system log shows the reason.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("Memory management"); Samyam Rajbhandari et al., "ZeRO: Memory

@@ -55,7 +55,7 @@ class TensorflowHoldsGpu(Rule):
     ## Known problems
     From outside, reserved and used memory look the same: only the process itself knows how much it uses
     (`tf.config.experimental.get_memory_info("GPU:0")`). A program that imports both TensorFlow and PyTorch counts
-    as a TensorFlow process. The rule cannot see which libraries another user's process has loaded.
+    as a TensorFlow process.
 
     ## Sources
     TensorFlow's guide "Use a GPU" ("Limiting GPU memory growth").

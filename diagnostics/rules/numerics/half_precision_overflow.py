@@ -52,8 +52,8 @@ class HalfPrecisionOverflow(MessageRule):
     the limit, and -inf, do not count, because masks contain them on purpose.
 
     ## Known problems
-    If a model cannot be run in float32, only `non-finite-activations` is reported. Only outputs of modules are
-    compared with the limit, so a product between two modules may be missed.
+    If a model cannot be run in float32, only `non-finite-activations` is reported. A product between two modules
+    may be missed.
 
     ## Sources
     IEEE 754 (the largest binary16 number is 65,504); Hugging Face Transformers, "Debugging", underflow and

@@ -56,8 +56,8 @@ class HalfPrecisionUnderflow(Rule):
     with its loss divided by 10,000.
 
     ## Known problems
-    A layer whose gradient is entirely 0 counts only if other layers show underflow. A loss scaled by less than 64
-    cannot be distinguished from one that is not scaled. bfloat16 has the range of float32, so it is not checked.
+    A layer whose gradient is entirely 0 counts only if other layers show underflow. bfloat16 has the range of
+    float32, so it is not checked.
 
     ## Sources
     Paulius Micikevicius et al., "Mixed precision training" (2018), which proposes loss scaling; IEEE 754,

@@ -42,8 +42,7 @@ class NonFiniteActivations(MessageRule):
 
     ## Known problems
     For a model of more than 512 MiB, the weights from before the step are not saved, and by the time the NaN is
-    noticed, it is usually everywhere. `watch(..., every=1)` notices a NaN immediately. Random numbers from outside
-    PyTorch are not reproduced.
+    noticed, it is usually everywhere. `watch(..., every=1)` notices a NaN immediately.
 
     ## Sources
     Hugging Face Transformers, "Debugging", underflow and overflow detection (`DebugUnderflowOverflow`), for the

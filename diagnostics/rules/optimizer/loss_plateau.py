@@ -89,8 +89,8 @@ class LossPlateau(Rule):
 
     A loss is constant if the last third of the run has at least 30 losses, all above 0 and within 0.01% of each
     other. The batches must differ and the weights must change. The model counts as its own reference if it also
-    runs without gradients in at least 90% of the steps. At least 8 such steps must have been compared, and 90% of
-    them must have had the same input.
+    runs without gradients in at least 90% of the steps. At least 8 such steps must have been compared, and both
+    runs must have had the same input in 90% of them.
 
     If the scores are cosines, the lowest possible loss must be at least 90% of the loss that results from equal
     scores.

@@ -41,9 +41,8 @@ class CellsOutOfOrder(Rule):
     runs. Cells that only import, or only define functions and classes, may be run again at any time.
 
     ## Known problems
-    Counts from different sessions cannot be distinguished. If two cells have the same count, nothing is reported.
-    Changes inside an object, such as those to a model's weights during training, do not rebind a name, so they go
-    unnoticed.
+    Counts from different sessions cannot be distinguished. Changes inside an object, such as those to a model's
+    weights during training, do not rebind a name, so they go unnoticed.
 
     ## Sources
     J. F. Pimentel et al., "A Large-Scale Study About Quality and Reproducibility of Jupyter Notebooks" (MSR 2019).
