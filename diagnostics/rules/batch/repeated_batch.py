@@ -63,10 +63,6 @@ class RepeatedBatch(Rule):
     - At least 64 rows from the batches of a watched run were checked, and at most an eighth of them are distinct,
       even though the rows read from the dataset itself include at least eight times as many distinct ones.
 
-    The finding blames the dataset, the tokenizer or the collator if at most an eighth of the rows in the first
-    batch have distinct inputs, and rows with the same inputs have different labels. Otherwise it blames the loop
-    or the sampler.
-
     These thresholds are our own.
 
     ## Known problems

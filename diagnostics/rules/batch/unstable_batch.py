@@ -25,8 +25,8 @@ class UnstableBatch(Rule):
     ## What it does
     Makes two copies of the dataset and the collator. One reads the rows of a batch for the first time; the other
     has already read them once. All random number generators start from the same state. If the two batches still
-    differ, reading has changed the data. If nothing can be copied, as in a loop that is only observed, the rule
-    checks whether the spread of the inputs has shrunk permanently.
+    differ, reading has changed the data. If nothing can be copied, the rule checks whether the spread of the
+    inputs has shrunk permanently.
 
     ## Why it is bad
     The dataset returns a list, array or dict that it also stores, and the collator appends to it, or normalises it

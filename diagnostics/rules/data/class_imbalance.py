@@ -30,9 +30,9 @@ class ClassImbalance(Rule):
 
     ## What it does
     Counts the labels of rows drawn from the whole dataset. Reports a class with at least 90% of the labels, unless
-    class weights in the loss or a sampler compensate for it. It also compares class weights with label counts. It
-    reports weights that grow with the count, and balanced weights in the wrong order. A common cause of the wrong
-    order is `value_counts()`, which sorts by frequency instead of class id.
+    class weights in the loss or a sampler compensate for it. Also reports class weights that grow with the label
+    count, and balanced weights in the wrong order, as from `value_counts()`, which sorts by frequency instead of
+    class id.
 
     ## Why it is bad
     Cross entropy weights all rows equally, so the fastest way to lower the loss is to predict the common class.
@@ -61,8 +61,7 @@ class ClassImbalance(Rule):
     Weights count as balanced but in the wrong order if three conditions hold:
 
     - Their inverses add up, within 1%, to the number of classes, the number of rows, or 1.
-    - The inverses are distributed like the label counts.
-    - Some class has at least twice as many labels as its weight implies.
+    - The inverses are distributed like the label counts. -
 
     ## Known problems
     The imbalance may be real. In that case, judge the model by a metric on which a constant prediction scores

@@ -87,8 +87,7 @@ class LabelsInInputs(Rule):
     without exception in at least 100 rows, and at exactly one position in the row.
 
     In a sequence of measurements, that value must be in the last step. A value in an earlier step counts only if
-    it equals a regression target, at least 10 rows overlap, and neighbouring values have a correlation of at least
-    0.5.
+    at least 10 rows overlap.
 
     If the targets are the tokens of an input, the rule replaces that input with random tokens, and the trained
     model must return at least 90% of them. A model that may be an autoencoder is not reported.

@@ -66,7 +66,6 @@ class LabelsUnrelated(Rule):
     - The mean squared change is at least 80% of that under a random reassignment. Noisy labels change less.
     - At least a quarter of the changed targets belonged to other rows.
     - Within a batch, the targets of neighbouring rows differ at least 90% as much as those of two random rows.
-      This excludes few-shot training.
     - In PyTorch, the loss is at least 95% of that of a constant prediction.
 
     For tags, the batch must have at least 8 rows. At least 10% of its start tokens must have a different tag from

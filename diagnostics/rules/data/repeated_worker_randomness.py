@@ -53,9 +53,7 @@ class RepeatedWorkerRandomness(Rule):
 
     ## Thresholds
     None. With a single worker, the finding is a note, and only if the worker is not persistent. A `__getitem__`
-    counts if it always seeds a global generator with the same value and then calls a function that draws noise. It
-    does not count if the numbers are used for a permutation or a projection, or if the name of its class suggests
-    evaluation.
+    counts if it always seeds a global generator with the same value and then calls a function that draws noise.
 
     A traced function counts if at least 8 calls without a new draw followed, or if the dataset has at least 8
     elements (or an unknown number).

@@ -34,9 +34,10 @@ class SingleClassLabels(MessageRule):
 
     ## What it does
     Compares the labels of the rows that were read. The finding is an error if the whole dataset was read, and a
-    warning if only a sample of it or its first rows were. If each row has several labels, as in a segmentation
-    mask, all of them are compared. In a watched run, the labels of a cross entropy, or of a squared error with one
-    output, are inferred from the gradients in the sampled steps.
+    warning if only a sample of it or its first rows were. In Keras, rows whose class has a weight of 0 do not
+    count. If each row has several labels, as in a segmentation mask, all of them are compared. In a watched run,
+    the labels of a cross entropy, or of a squared error with one output, are inferred from the gradients in the
+    sampled steps.
 
     It also looks for targets that were made nearly equal by mistake:
 

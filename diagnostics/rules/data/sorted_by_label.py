@@ -64,8 +64,7 @@ class SortedByLabel(Rule):
 
     If arrays are passed to Keras, all labels are read, and runs of equal labels must be at least 20 rows long on
     average. If they are shorter, the rule compares the rows that `validation_split` holds out with the others. At
-    least 10% of the held-out rows must have labels that no other row has. For one of these labels, the probability
-    of this in random order must be below one in a million.
+    least 10% of the held-out rows must have labels that no other row has.
 
     In a watched run, each step must use exactly one batch, and at least 6 batches must be sampled. Most of them
     must contain a single class, but not all the same class, and the limit of 1 in 1000 applies here as well.

@@ -43,8 +43,8 @@ class UnknownTokens(Rule):
     ## Why it is bad
     All unknown words get the same id. The model cannot distinguish texts that are made up of unknown words, and
     the loss stays near that of a constant prediction. Usually, the texts are preprocessed differently from those
-    that the vocabulary was built from: upper case with a lower-case vocabulary, a different normalisation, or a
-    different way of splitting words. Or the vocabulary belongs to a different checkpoint, language or file.
+    that the vocabulary was built from (for example in upper case), or the vocabulary belongs to a different
+    checkpoint, language or file.
 
     ## Example
     ```python

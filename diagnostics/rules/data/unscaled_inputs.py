@@ -72,12 +72,11 @@ class UnscaledInputs(Rule):
     three conditions hold in the trial:
 
     - The median loss in the second half is more than 10% above that of the best constant prediction.
-    - Another decrease like the one from the first half to the second would not be enough to reach the constant
-      prediction's loss.
+    - The loss is not falling fast enough to reach the constant prediction's loss.
     - The weights changed by at least 0.1% of their norm per step.
 
     Large targets do harm if the trial closed less than 0.5% of the gap between its first loss and the loss of the
-    best constant prediction. For a squared error, the gap is measured between the square roots of these losses.
+    best constant prediction.
 
     A watched run shows harm if, after at least 100 steps, it ends no better than the best constant prediction,
     even though a linear or RBF (radial basis function) fit to the same rows, once standardised, predicts other
@@ -85,9 +84,7 @@ class UnscaledInputs(Rule):
     did not learn is also reported if copies of its model learn with standardised inputs; see `not-learning`.
 
     Images count as scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and the
-    batch is already between -1 and 1. A layer that standardises its inputs counts as adapted to other values if
-    the standard deviation and magnitude of the batch differ from what it expects by a factor of 50, for at least
-    80% of the features.
+    batch is already between -1 and 1.
 
     These thresholds are our own.
 

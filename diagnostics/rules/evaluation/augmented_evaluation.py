@@ -16,8 +16,8 @@ class AugmentedEvaluation(Rule):
     """Evaluation rows change from one evaluation to the next: training augmentation is on.
 
     ## What it does
-    Keeps part of the first batch of up to four evaluations. If a loader reads its dataset in order and the labels
-    are the same each time, the inputs should be the same too.
+    Compares part of the first batch across up to four evaluations. If a loader reads its dataset in order and the
+    labels stay the same, the inputs should stay the same too.
 
     ## Why it is bad
     Crops, flips and noise make training harder on purpose. In evaluation, they make the model look worse than it

@@ -29,12 +29,9 @@ class ConstantPredictions(Rule):
     the run, or if it does so in evaluation while the training predictions vary.
 
     ## Why it is bad
-    The model has learned which class is the most frequent, but nothing about the examples. Accuracy equals the
-    share of that class, which may look good. If the predictions are constant only in evaluation, usually the
-    running statistics of batch norm do not match the data, or the inputs are preprocessed differently.
-
-    If one class has nearly all the labels, it may be the most likely class for every example. The finding is then
-    a note, because the accuracy hides that no other class is ever predicted.
+    The model has learned nothing about the examples. Accuracy equals the share of the predicted class, which may
+    look good. If the predictions are constant only in evaluation, usually the running statistics of batch norm do
+    not match the data, or the inputs are preprocessed differently.
 
     ## Example
     ```python

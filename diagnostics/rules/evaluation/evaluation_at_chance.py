@@ -80,8 +80,7 @@ class EvaluationAtChance(Rule):
     - Does a linear or RBF (radial basis function) fit to some training rows predict the others?
 
     ## Why it is bad
-    A model that merely overfits is still better than chance. There are four common reasons for an evaluation at
-    chance:
+    A model that merely overfits is still better than chance. An evaluation at chance has four common reasons:
 
     - The labels are in a different order from their rows, or the classes are numbered differently.
     - The inputs are prepared differently.
@@ -103,9 +102,8 @@ class EvaluationAtChance(Rule):
 
     ## Thresholds
     There must be at least 32 training examples and 100 evaluation examples with known labels. In the last quarter
-    of training, or in its second half if the last quarter has too few examples, the agreement must be at least
-    0.5. In every evaluation after training began, it must stay below 0.2 by at least two standard errors. No class
-    may have more than 80% of the evaluation's labels.
+    of training, the agreement must be at least 0.5. In every evaluation after training began, it must stay below
+    0.2 by at least two standard errors. No class may have more than 80% of the evaluation's labels.
 
     The finding is a warning if one of these conditions holds, and otherwise a note:
 

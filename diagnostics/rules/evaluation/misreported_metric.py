@@ -100,7 +100,7 @@ class MisreportedMetric(Rule):
     or a perplexity). For a mean over batches, the difference must be at least 0.02 (5% for an error). If an
     accuracy is off by at least 0.02 for no known reason, the finding is a note.
 
-    The calls to scikit-learn's metrics have thresholds too:
+    For calls to scikit-learn's metrics, one of these must hold:
 
     - Calls per batch: an evaluation has at least 3 batches, and the mean over them differs from the metric of all
       rows by at least 0.02 (5% for an error).

@@ -53,10 +53,9 @@ class MonitoredBackwards(Rule):
     even though each epoch was better than the previous one by at least 1% (our choice).
 
     The direction is checked only for well-known names: those that end in `loss` or `error`, a few regression
-    metrics, and accuracy, AUC, precision, recall and the like. In a comparison in the source, the variable for the
-    best result so far must have `best` in its name (or `min` for a loss, `max` for an accuracy). The finding is
-    then a note. It is a warning if the value is computed by a loss function and the branch saves the weights or
-    resets a counter.
+    metrics, and accuracy, AUC, precision, recall and the like. In the source, the variable for the best result so
+    far must have `best` in its name (or `min` for a loss, `max` for an accuracy). The finding is then a note,
+    unless the value is computed by a loss function and the branch saves the weights or resets a counter.
 
     ## Known problems
     Custom metrics are not checked. A script that deliberately looks for the worst epoch is wrongly reported.

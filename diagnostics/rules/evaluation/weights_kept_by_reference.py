@@ -26,8 +26,8 @@ class WeightsKeptByReference(Rule):
 
     ## Why it is bad
     `state_dict()` copies nothing: its tensors are the weights themselves. After the next step, the "best" weights
-    are the latest ones, and loading them at the end restores nothing. The model that you evaluate, save or share
-    is the one from the last step, which is often overfitted. No error is raised.
+    are the latest ones, and loading them at the end restores nothing. The model that you evaluate is the one from
+    the last step, which is often overfitted. No error is raised.
 
     ## Example
     ```python
@@ -47,8 +47,7 @@ class WeightsKeptByReference(Rule):
 
     ## Thresholds
     The script must load the model's own weights at least one step after it stored them. If another model loads
-    them, they must have been stored at two or more different steps. In the source code, the second name must be
-    assigned under a condition in a training loop and read afterwards.
+    them, they must have been stored at two or more different steps.
 
     ## Known problems
     Only `diagnose run` and `diagnose lint` read the source. If the branch does not also store the score that it

@@ -75,7 +75,7 @@ class UnreachedParameters(Rule):
     compared. The finding is then a warning if the layers without a gradient are at least 10% of those in the
     optimizer. Otherwise it is a note. These thresholds are our own.
 
-    The finding is also a note if all of these parameters belong to the `pooler` of a submodel.
+    The finding is also a note if all of these parameters belong to a `pooler`.
 
     ## Known problems
     Before training, only one batch is used. Parts of the model that only some batches use (experts, task heads, a

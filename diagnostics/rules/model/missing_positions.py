@@ -57,7 +57,7 @@ class MissingPositions(Rule):
     the batch must be unsorted and contain a repeated token, because the items of a set do not repeat. The final
     loss must be more than half that of a constant prediction.
 
-    The finding is a warning only if the order is known to matter, as one of two tests shows:
+    The finding is a warning only if one of two tests shows that the order matters:
 
     - If each token has a target, two equal tokens in a row have different targets at least half as often as any
       two tokens do.

@@ -71,8 +71,7 @@ class ScrambledAxes(Rule):
     and at most half of that between any two pixels. The finding is then a warning. These thresholds are our own.
 
     ## Known problems
-    Views of the inputs before the first layer with weights are found only if they produce colour images that look
-    scrambled.
+    Views of the inputs, before the first layer with weights, are found only if they scramble colour images.
 
     ## Sources
     Public reports of a `view` without a `permute`: in taggers with scores of shape (length, batch, tags) and

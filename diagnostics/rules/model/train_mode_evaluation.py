@@ -60,8 +60,7 @@ class TrainModeEvaluation(Rule):
     - Every pass had a different input.
     - The loop passed an evaluation loss to `watch.evaluated(loss)`.
 
-    It is also a note if each evaluation is a single pass over at most one training batch, because samples from a
-    generator are often drawn this way.
+    It is also a note if each evaluation is a single pass over at most one training batch.
 
     Functional dropout is reported if it changes the predictions, and if its `training` argument is missing or true
     in evaluation mode. The finding is a warning if the argument is missing and there were passes in evaluation

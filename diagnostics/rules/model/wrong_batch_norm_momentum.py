@@ -65,8 +65,8 @@ class WrongBatchNormMomentum(Rule):
     Running statistics average over 1 / (1 - momentum) steps in Keras, and 1 / momentum steps in PyTorch. Lagging
     statistics are reported as a warning if the run is complete and has at least 100 steps, but fewer than five
     times that number. With the statistics of the rows themselves, accuracy must exceed the share of the most
-    frequent class by two standard errors. With the running statistics, at most half of that gain may remain. These
-    thresholds are our own.
+    frequent class by two standard errors. With the running statistics, it must exceed that share by at most half
+    as much. These thresholds are our own.
 
     ## Known problems
     Overfitting causes a similar gap. For models that are not classifiers, the finding is a note, and lagging

@@ -49,9 +49,8 @@ class CannotOverfitOneBatch(Rule):
     targets' own entropy is first subtracted from both losses. The factor is our own; a healthy copy improves by
     50% or more.
 
-    The copy gets a few dozen steps at a few learning rates, so a model that learns slowly can fail as well. This
-    is why the finding is a warning, not an error. A model with at most 500 trainable parameters gets 500 more
-    steps at a learning rate of 0.1.
+    The finding is a warning, not an error, because a model that learns slowly can fail too. A model with at most
+    500 trainable parameters gets 500 more steps at a learning rate of 0.1.
 
     ## Known problems
     The rule is not checked if

@@ -60,14 +60,14 @@ class LearningRateTooHigh(Rule):
     - Some step changes the weights (the median over all weight matrices) by at least 1% of their norm.
 
     If updates reach 3% and the model is a classifier that memorised the batch, a second trial runs for 60 steps on
-    8 batches. In that trial, each loss is a mean over all 8 batches, and the factor is 0.7 instead of 0.9.
+    8 batches, with a factor of 0.7 instead of 0.9.
 
     In a watched run, updates count as large if they change the weights by 1% or more (the median over layers and
     sampled steps), or if the first 20 steps changed the weights by 10%. In addition, one of these must hold:
 
     - The loss diverged. For a classifier trained on cross entropy, the loss over the last quarter of the run is at
       least twice the chance-level loss, and at least 1.5 times both the initial and the lowest loss. Any other
-      loss ends at least 100 times as high as both, or rose to 1000 times both just before it became non-finite.
+      loss ends at least 100 times as high as both.
     - In at least 200 steps, the loss of a classifier never fell 10% below the chance level, and it is not
       decreasing.
     - The loss of a batch that occurred at least 100 times oscillates by at least half of its mean, and has not

@@ -65,12 +65,10 @@ class LearningRateTooLow(Rule):
 
     - A run of at least 100 steps ended no better than a constant prediction. All its steps together could have
       moved the weights by less than 10% of their norm, and a copy of the model passes the trial at a rate at least
-      10 times as high. In addition, a linear or RBF (radial basis function) fit shows that there is something to
-      learn, or the final loss is 10% above that of the constant prediction.
+      10 times as high.
     - A run of at least 50 steps ended during its warm-up: the rate never fell, rose by 5% or more in the last
-      third, and reached at most half of the schedule's full rate. The finding is a warning if the run ended no
-      better than a constant prediction (within 3%), and its steps together could not have moved the weights by 10%
-      of their norm, even if each had been as large as the largest one. Otherwise it is a note.
+      third, and reached at most half of the schedule's full rate. The finding is a note unless the run ended no
+      better than a constant prediction.
     - A run of at least 50 steps has a schedule that counts batches but is stepped once per epoch. The rate never
       fell, rose only occasionally (at least twice, and at least 5 steps apart), and ended at 10% of the full rate
       or less.
@@ -78,8 +76,7 @@ class LearningRateTooLow(Rule):
     In a watched run, the same limits for loss and weights apply after 100 steps, if the rate has stopped rising.
     The largest update must be below 1e-5 of the weight norm, even in the fastest third of the layers. The finding
     is a note, because the model may already have converged. It is a warning if a classifier is known to be at
-    chance level. It is also a warning if `clip_grad_norm_` cut every recorded gradient to a hundredth of its norm
-    or less, and the loss ended at 95% or more of its first value.
+    chance level, or if `clip_grad_norm_` cut every recorded gradient to a hundredth of its norm or less.
 
     A run that did not learn is also reported if copies of it, trained on its own batches, learn at a larger rate,
     and no other single change helps nearly as much; see `not-learning`.

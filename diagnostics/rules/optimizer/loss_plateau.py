@@ -51,8 +51,7 @@ class LossPlateau(Rule):
 
     ## Why it is bad
     A loss at chance level means that the model has learned the class frequencies and nothing else. The first steps
-    bring the loss down to that level and look like learning. Such a plateau is easily mistaken for a hard problem,
-    or for one that needs more steps.
+    bring the loss down to that level and look like learning.
 
     ## Example
     ```python
@@ -72,8 +71,8 @@ class LossPlateau(Rule):
     - The median is within 5% of the loss of the best constant prediction (for cross entropy, the entropy of the
       batch's labels).
     - The losses are within 20% of each other.
-    - The remaining trend would not take the loss below 0.9 times that of the constant prediction within the same
-      number of further steps.
+    - Within the same number of further steps, the trend would not take the loss below 0.9 times that of the
+      constant prediction.
 
     The trial must also count as stuck by the thresholds of `learning-rate-too-high` or `learning-rate-too-low`.
 
@@ -89,8 +88,7 @@ class LossPlateau(Rule):
 
     A loss is constant if the last third of the run has at least 30 losses, all above 0 and within 0.01% of each
     other. The batches must differ and the weights must change. The model counts as its own reference if it also
-    runs without gradients in at least 90% of the steps. At least 8 such steps must have been compared, and both
-    runs must have had the same input in 90% of them.
+    runs without gradients in at least 90% of the steps.
 
     If the scores are cosines, the lowest possible loss must be at least 90% of the loss that results from equal
     scores.

@@ -84,14 +84,13 @@ class NotLearning(Rule):
     its rows, to see whether they learn something that the model did not.
 
     Then it trains copies of the model from the initial weights on the recorded batches (up to 150 batches and 16
-    MiB). One thing is changed in each copy: the scale, shape or order of the data, the learning rate, the
-    optimizer, the mode, the layers, the initial weights, clipping, the schedule or the weight decay. The rule
-    compares the losses of the copies on rows that none of them was trained on. This requires a PyTorch loop with a
-    single common loss function, or Keras' `fit` or `train_on_batch` with one of Keras' own losses.
+    MiB). One thing is changed in each copy, such as the scale of the data, the learning rate, the layers or the
+    initial weights. The rule compares the losses of the copies on rows that none of them was trained on. This
+    requires a PyTorch loop with a single common loss function, or Keras' `fit` or `train_on_batch` with one of
+    Keras' own losses.
 
-    A triplet loss (`triplet_margin_loss`) is compared with its margin, which is the loss when all embeddings are
-    equal. If a loss covers several outputs or includes penalties on the weights, the rule compares the predictions
-    of each output with a constant prediction.
+    A triplet loss is compared with its margin, which is the loss when all embeddings are equal. If a model has
+    several outputs, each is compared with its own constant prediction.
 
     ## Why it is bad
     The first steps bring any model down to the constant prediction, which is the mean of the targets or the class
@@ -133,11 +132,7 @@ class NotLearning(Rule):
     - The changed copy reaches a loss below 85% of it, even with its batches in a different order.
     - That loss is lower than the losses of the unchanged copies by three times their spread.
 
-    Otherwise the finding is a note. It is also a note if the loss was still falling, with two exceptions:
-
-    - The run ended with a loss 10% above that of the constant prediction after 200 steps or more.
-    - It ended above the constant prediction, and all steps together could have moved the fastest third of the
-      layers by at most 5%.
+    Otherwise the finding is a note. It is usually also a note if the loss was still falling.
 
     A loss that compares predictions with targets is reported as a warning if it is 0, up to rounding (1e-6), in
     every step of a run of at least 100 steps, because the model is then its own target.
@@ -151,10 +146,9 @@ class NotLearning(Rule):
     These thresholds are our own.
 
     ## Known problems
-    A control experiment on random labels is reported as a note, and so is the first epoch of a task that only a
-    deep model can learn. A model that explains less than 3% of the targets' variance is reported even though it
-    has learned a weak signal. Weighted losses are not checked. Several outputs and penalties are checked only in
-    Keras, for models built from Keras' own layers.
+    A control experiment on random labels is reported as a note. A model that explains less than 3% of the targets'
+    variance is reported even though it has learned a weak signal. Weighted losses are not checked. Several outputs
+    and penalties are checked only in Keras, for models built from Keras' own layers.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019): verify that the loss beats an

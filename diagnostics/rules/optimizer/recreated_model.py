@@ -42,10 +42,9 @@ class RecreatedModel(Rule):
     ## Thresholds
     A loop that loads or sets weights is not reported. Neither is a loop over folds, seeds or settings.
 
-    An evaluated instance is reported only if no weights were loaded into it and its weights are unrelated to those
-    of the trained model: their correlation must be less than five standard deviations of the correlation between
-    two random draws. In PyTorch, the instance must be evaluated on at least 8 rows. The trained model must not be
-    evaluated after its last step, because the untrained one may then be a baseline.
+    An evaluated instance is reported only if no weights were loaded into it and its weights are not correlated
+    with those of the trained model. In PyTorch, the instance must be evaluated on at least 8 rows. The trained
+    model must not be evaluated after its last step, because the untrained one may then be a baseline.
 
     ## Known problems
     The model is recognised by the call that creates it: `Sequential`, `Model`, `clone_model`, a class defined in
