@@ -60,8 +60,8 @@ class RepeatedBatch(Rule):
     - A watched run had at least 20 steps, all on the same batch. This is a note, because the dataset may fit into
       one batch. It is a warning if the loader's dataset is known to have at least four times as many rows as the
       batch.
-    - At least 64 rows from the batches of a watched run were checked, and at most an eighth of them are distinct,
-      even though the rows read from the dataset itself include at least eight times as many distinct ones.
+    - At least 64 rows from the batches of a watched run were checked, and at most an eighth of them are distinct.
+      The dataset itself has at least eight times as many distinct rows.
 
     These thresholds are our own.
 

@@ -62,10 +62,12 @@ class LabelsUnrelated(Rule):
     ## Thresholds
     At least 32 rows must recur, and hardly any of them may occur twice within an epoch. All of these must hold:
 
-    - The share of unchanged targets exceeds that of a random reassignment by at most two standard deviations.
+    - The share of unchanged targets exceeds the share under a random reassignment by at most two standard
+      deviations.
     - The mean squared change is at least 80% of that under a random reassignment. Noisy labels change less.
     - At least a quarter of the changed targets belonged to other rows.
-    - Within a batch, the targets of neighbouring rows differ at least 90% as much as those of two random rows.
+    - Within a batch, the targets of neighbouring rows differ at least 90% as much as the targets of two random
+      rows.
     - In PyTorch, the loss is at least 95% of that of a constant prediction.
 
     For tags, the batch must have at least 8 rows. At least 10% of its start tokens must have a different tag from

@@ -67,7 +67,7 @@ class SortedByLabel(Rule):
     least 10% of the held-out rows must have labels that no other row has.
 
     In a watched run, each step must use exactly one batch, and at least 6 batches must be sampled. Most of them
-    must contain a single class, but not all the same class, and the limit of 1 in 1000 applies here as well.
+    must contain a single class, but not all the same class, and the threshold of 1 in 1000 also applies.
 
     These thresholds are our own.
 

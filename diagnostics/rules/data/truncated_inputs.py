@@ -21,8 +21,8 @@ class TruncatedInputs(Rule):
     Counts the rows that have exactly as many tokens as the longest one.
 
     ## Why it is bad
-    The model never sees the text beyond the limit. If the label depends on that text (the second text of a pair,
-    the conclusion of an article, the span that answers a question), the model cannot learn it.
+    The model never sees the text beyond the maximum length. If the label depends on that text (the second text of
+    a pair, the conclusion of an article, the span that answers a question), the model cannot learn it.
 
     ## Example
     ```python

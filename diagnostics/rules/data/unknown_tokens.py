@@ -41,10 +41,10 @@ class UnknownTokens(Rule):
     `<unk>` or `[UNK]` in a dict. Padding and special tokens are not counted.
 
     ## Why it is bad
-    All unknown words get the same id. The model cannot distinguish texts that are made up of unknown words, and
-    the loss stays near that of a constant prediction. Usually, the texts are preprocessed differently from those
-    that the vocabulary was built from (for example in upper case), or the vocabulary belongs to a different
-    checkpoint, language or file.
+    All unknown words get the same id. The model cannot distinguish texts that are made up of unknown words, so it
+    learns little more than a constant prediction. Usually, the texts are preprocessed differently from those that
+    the vocabulary was built from (for example in upper case), or the vocabulary belongs to a different checkpoint,
+    language or file.
 
     ## Example
     ```python

@@ -71,17 +71,17 @@ class UnscaledInputs(Rule):
     Large inputs do harm if the initial loss exceeds the threshold of `initial-loss-off`. They also do harm if
     three conditions hold in the trial:
 
-    - The median loss in the second half is more than 10% above that of the best constant prediction.
+    - The median loss in the second half is more than 10% above the loss of the best constant prediction.
     - The loss is not falling fast enough to reach the constant prediction's loss.
     - The weights changed by at least 0.1% of their norm per step.
 
     Large targets do harm if the trial closed less than 0.5% of the gap between its first loss and the loss of the
     best constant prediction.
 
-    A watched run shows harm if, after at least 100 steps, it ends no better than the best constant prediction,
-    even though a linear or RBF (radial basis function) fit to the same rows, once standardised, predicts other
-    rows. For large inputs, the loss must end at least twice as high as that of the constant prediction. A run that
-    did not learn is also reported if copies of its model learn with standardised inputs; see `not-learning`.
+    A watched run shows harm if it ends no better than the best constant prediction after at least 100 steps. A
+    linear or RBF (radial basis function) fit to the same rows, once standardised, must predict other rows. For
+    large inputs, the loss must end at least twice as high as the loss of the constant prediction. A run that did
+    not learn is also reported if copies of its model learn with standardised inputs; see `not-learning`.
 
     Images count as scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and the
     batch is already between -1 and 1.

@@ -51,7 +51,7 @@ class AsynchronousError(MessageRule):
     ## Why it is bad
     A GPU operation is queued, and the call returns before it has run. The error is raised only at the next
     synchronisation: at `loss.item()`, at a copy to the CPU, or in `backward()`. The traceback names that line,
-    which is the wrong place to look. After a failed kernel, the process can no longer use the device.
+    which is the wrong place to look. After a failed kernel, the process cannot use the device any more.
 
     ## Example
     ```python

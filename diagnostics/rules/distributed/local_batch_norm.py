@@ -23,8 +23,8 @@ class LocalBatchNorm(Rule):
 
     ## Why it is bad
     The effective batch includes the rows of all ranks, but the mean and variance are computed from one rank's
-    rows. With few rows, they are noisy: with n values per channel, the relative standard error of the variance is
-    about sqrt(2/(n-1)), which is 53% for 8 values and 82% for 4.
+    rows. With few rows, these are noisy. The relative standard error of the variance is about sqrt(2/(n-1)) for n
+    values per channel: 53% for 8 values and 82% for 4.
 
     ## Example
     ```python

@@ -103,8 +103,9 @@ class EvaluationMismatch(Rule):
     regression, it also compares the targets that the loss receives.
 
     For token ids and other ids, it counts the evaluation tokens that never occur in the training rows, and
-    compares their share with that of 20 random splits of the same rows. After a run with a PyTorch loop, it takes
-    texts that the script evaluated with left padding, and compares the predictions with and without that padding.
+    compares their share with the share in 20 random splits of the same rows. After a run with a PyTorch loop, it
+    takes texts that the script evaluated with left padding, and compares the predictions with and without that
+    padding.
 
     Under `diagnose run`, it also searches the script for a scikit-learn scaler or encoder that is fitted again on
     the evaluation data. If `generate` from transformers was called without a length limit, it counts the sequences

@@ -29,9 +29,9 @@ class MonitoredBackwards(Rule):
     names that do not end in `loss`. If Keras' `EarlyStopping` ended training, it checks whether each of the last
     epochs was better than the previous one, but by less than `min_delta`.
 
-    Under `diagnose run`, it also searches the script for a comparison with the best result so far, such as `if
-    val_loss > best_loss: best_loss = val_loss`, and for Lightning's `ModelCheckpoint` and `EarlyStopping`, whose
-    `mode` is "min" by default.
+    Under `diagnose run`, it also searches the script for a comparison with the best result so far, such as
+    `if val_loss > best_loss: best_loss = val_loss`. It also checks Lightning's `ModelCheckpoint` and
+    `EarlyStopping`, whose `mode` is "min" by default.
 
     ## Why it is bad
     Every epoch that improves the metric counts as one without progress. `EarlyStopping` ends training while the
@@ -49,8 +49,8 @@ class MonitoredBackwards(Rule):
     ```
 
     ## Thresholds
-    A `min_delta` is too large if it is at least 10% of the first value, and no epoch ever counted as progress,
-    even though each epoch was better than the previous one by at least 1% (our choice).
+    A `min_delta` is too large if it is at least 10% of the first value (our choice), and no epoch ever counted as
+    progress, even though each one was at least 1% better than the previous one.
 
     The direction is checked only for well-known names: those that end in `loss` or `error`, a few regression
     metrics, and accuracy, AUC, precision, recall and the like. In the source, the variable for the best result so

@@ -55,7 +55,7 @@ class Overfitting(Rule):
 
     - 40% of the decrease up to the lowest,
     - 40% of the lowest loss itself, and
-    - 5 standard deviations of the noise (estimated from second differences).
+    - 5 standard deviations of the noise.
 
     Each of the last four losses must exceed the lowest by at least half of each margin. At least 80% of all pairs
     of evaluations since the best one must be in rising order. Meanwhile, the training loss must have fallen by at

@@ -24,8 +24,8 @@ class ExplodingGradients(Rule):
 
     ## What it does
     In a watched run, the rule compares the gradient norm at the end of the run, or just before it became NaN or
-    infinite, with the norm in the first steps. It also detects single steps whose gradient is a thousand times
-    that of the previous steps, and whose update raised the loss.
+    infinite, with the norm in the first steps. It also detects a single step with a gradient a thousand times as
+    large as in the previous steps, if the loss then rises.
 
     ## Why it is bad
     A huge update takes the weights out of the region where the gradient's linear approximation holds. The loss

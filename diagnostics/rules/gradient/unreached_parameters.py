@@ -80,8 +80,8 @@ class UnreachedParameters(Rule):
     ## Known problems
     Before training, only one batch is used. Parts of the model that only some batches use (experts, task heads, a
     mask embedding) are reported if this batch does not use them. In a very small model, an unused layer with only
-    a few weights can exceed the limit; freeze it with `requires_grad_(False)`. Layers that are frozen only after
-    the call to `watch` are wrongly reported.
+    a few weights can exceed the threshold; freeze it with `requires_grad_(False)`. Layers that are frozen only
+    after the call to `watch` are wrongly reported.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies";

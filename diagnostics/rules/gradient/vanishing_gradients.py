@@ -35,7 +35,7 @@ class VanishingGradients(Rule):
 
     Through time: in a few steps, the rule measures the gradient of the loss with respect to the input of an RNN,
     LSTM or GRU, position by position. It fires if the gradient at the first positions is negligible compared with
-    that at the last, and the loss has not fallen.
+    the gradient at the last positions, and the loss has not fallen.
 
     ## Why it is bad
     Layers without a gradient keep their initial weights. A deep network then trains its last layers on random
@@ -54,15 +54,15 @@ class VanishingGradients(Rule):
     ```
 
     ## Thresholds
-    Through time: the gradient at the first positions is at most 1e-5 of that at the end of the sequence (median
-    over the second half of at least 4 sampled steps). The median loss in the last quarter of the run must be above
-    90% of that in the first quarter.
+    Through time: the gradient at the first positions must be at most 1e-5 of the gradient at the end of the
+    sequence (median over the second half of at least 4 sampled steps). The median loss in the last quarter of the
+    run must be above 90% of that in the first quarter.
 
-    Through layers: over at least 6 layers and 20 steps, the gradient of the first third of the layers must be at
-    most 1e-5 of that of the last third, and the rank correlation between depth and gradient at least 0.8. Relative
-    to the weight norm, the updates in the first third must be at most 1e-5 and at least 1000 times smaller than
-    those in the last third. Plain networks of 10 sigmoid layers reach 1e-7 or less; residual networks,
-    transformers and networks with batch norm stay above 1e-2.
+    Through layers: there must be at least 6 layers and 20 steps. The gradient of the first third of the layers
+    must be at most 1e-5 of the gradient of the last third. The rank correlation between depth and gradient must be
+    at least 0.8. Relative to the weight norm, the updates in the first third must be at most 1e-5 and at least
+    1000 times smaller than those in the last third. Plain networks of 10 sigmoid layers reach 1e-7 or less;
+    residual networks, transformers and networks with batch norm stay above 1e-2.
 
     These thresholds are our own.
 

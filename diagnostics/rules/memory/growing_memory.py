@@ -35,8 +35,8 @@ class GrowingMemory(Rule):
     run, it checks whether the graphs of old steps are still alive, and whether memory use keeps growing.
 
     ## Why it is bad
-    A loss or an output references its graph, and the graph holds every activation that the backward pass needs. In
-    a list or a running total, they are kept: with every batch, memory use grows by the activations of one batch.
+    A loss or an output references its graph, and the graph holds every activation that the backward pass needs. If
+    a list or a running total keeps the graphs, memory use grows with every batch by the activations of one batch.
     The run fails after a few hundred steps, on a batch no larger than the others.
 
     ## Example

@@ -81,8 +81,8 @@ class DeadUnits(Rule):
 
     In a watched run, a layer of any size is reported if all its units were zero in at least the last 3 sampled
     batches, with at least 64 examples in total. The finding is only a note if the loss falls. It is also a note if
-    the units died during the run and even a simple fit finds nothing to learn. A class behind a ReLU must have at
-    least 20 examples in the second half of the run and be predicted for none of them.
+    the units died during the run and even a simple fit finds nothing to learn. A class with a dead unit must have
+    at least 20 examples in the second half of the run and be predicted for none of them.
 
     ## Known problems
     A trained transformer with ReLU is naturally sparse: a few short texts leave most of its units unused. For

@@ -31,8 +31,7 @@ class EvalModeTraining(MessageRule):
 
     ## Why it is bad
     In evaluation mode, dropout is off, so the model overfits sooner. Batch norm uses its running statistics
-    without updating them; in a new model, these are a mean of 0 and a variance of 1, whatever the data. No error
-    is raised.
+    without updating them. In a new model, these are a mean of 0 and a variance of 1. No error is raised.
 
     ## Example
     ```python

@@ -64,8 +64,8 @@ class MissingPositions(Rule):
     - Otherwise, a fit to the token positions predicts other rows with at most 80% of the error of a fit to the
       token counts. For classes, the error is also lower by three standard errors.
 
-    The finding is also a note if the loss of a constant prediction is not known, or if the last third of the
-    losses is still more than 10% below the second third. These thresholds are our own.
+    The finding is also a note if the loss of a constant prediction is not known, or if the loss still fell by more
+    than 10% from the second third of the run to the last. These thresholds are our own.
 
     ## Known problems
     Decoders without position embeddings are not reported, because a causal mask reveals the order. Rows of floats

@@ -50,8 +50,7 @@ class PackedExamplesAttend(Rule):
     across positions. A document needs at least 4 tokens and 2 targets. The documents in a batch must differ in
     length, because segments of equal length may be the rows of an image.
 
-    The finding is a warning only if the script itself separates the documents in one of two ways. Otherwise it is
-    a note.
+    The finding is a note unless the script itself separates the documents in one of two ways:
 
     - The positions restart, and all documents begin or all end with the same token.
     - The documents are numbered, and the first token of each is not a target.

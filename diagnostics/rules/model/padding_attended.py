@@ -49,8 +49,8 @@ class PaddingAttended(Rule):
 
     ## Thresholds
     At least four rows must have padding. With padding, replacing all words but the first must change the
-    prediction less than 1/50 as much as it does without padding. Across rows with at least half of the longest
-    padding, the predictions must differ just as little.
+    prediction less than 1/50 as much as it does without padding. The predictions for rows with at least half of
+    the longest padding must differ just as little from each other.
 
     ## Known problems
     The model must give one prediction per row. Padding at the start is not checked, because the words then come

@@ -46,9 +46,9 @@ class SymmetricInitialization(Rule):
 
     ## Known problems
     Common zero initialisations are not reported, because their units differ after one or two steps: a last layer
-    that starts at 0, the matrix B of LoRA, the last scale of a residual branch. A layer of zeros whose output is
-    added to that of a frozen layer, as in an adapter, is not reported even if it stays at zero. A zero-initialised
-    last layer is wrongly reported if all its outputs have the same target throughout the batch.
+    that starts at 0, the matrix B of LoRA, the last scale of a residual branch. A layer of zeros is not reported
+    if its output is added to the output of a frozen layer, as in an adapter. A zero-initialised last layer is
+    wrongly reported if all its outputs have the same target throughout the batch.
 
     ## Sources
     Goodfellow, Bengio and Courville, "Deep Learning" (2016), section 8.4, "Parameter Initialization Strategies"

@@ -101,8 +101,7 @@ class CollapsedSchedule(Rule):
 
     - in the first third of the run, if the rate falls at every step, or if it stays constant between drops for at
       least three intervals of equal length (step decay);
-    - in the first 60% of the run, if such an interval is shorter than 75% of an epoch (this needs the number of
-      training rows); or
+    - in the first 60% of the run, if these intervals are shorter than 75% of an epoch; or
     - in the first half of the run, if the fall from half of its highest value to 0.1% takes at most 5% of the run.
 
     A run whose loss had fallen to 10% of its initial value before the collapse is not reported.

@@ -56,7 +56,7 @@ class LearningRateTooLow(Rule):
     - At the trial's pace, these steps would not memorise even this one batch (loss 0).
     - They would change the weights by less than 10% of their norm even if all steps pointed in one direction (less
       than 1e-5 of the norm per step).
-    - A rate at least 10 times as large reaches, within 30 steps, half of the loss of the best constant prediction.
+    - Within 30 steps, a rate at least 10 times as large reaches half of the loss of the best constant prediction.
 
     For comparison, AdamW at 2e-5, the usual rate for fine-tuning, changes the weights of a transformer by 4e-4 to
     1e-3 of their magnitude per step.
@@ -73,10 +73,10 @@ class LearningRateTooLow(Rule):
       fell, rose only occasionally (at least twice, and at least 5 steps apart), and ended at 10% of the full rate
       or less.
 
-    In a watched run, the same limits for loss and weights apply after 100 steps, if the rate has stopped rising.
-    The largest update must be below 1e-5 of the weight norm, even in the fastest third of the layers. The finding
-    is a note, because the model may already have converged. It is a warning if a classifier is known to be at
-    chance level, or if `clip_grad_norm_` cut every recorded gradient to a hundredth of its norm or less.
+    In a watched run, the same thresholds for loss and weights apply after 100 steps, if the rate has stopped
+    rising. The largest update must be below 1e-5 of the weight norm, even in the fastest third of the layers. The
+    finding is a note, because the model may already have converged. It is a warning if a classifier is known to be
+    at chance level, or if `clip_grad_norm_` cut every recorded gradient to a hundredth of its norm or less.
 
     A run that did not learn is also reported if copies of it, trained on its own batches, learn at a larger rate,
     and no other single change helps nearly as much; see `not-learning`.
@@ -84,8 +84,8 @@ class LearningRateTooLow(Rule):
     These thresholds are our own.
 
     ## Known problems
-    Many rates above this limit still learn slowly, but are not reported. The trial is not used if the learning
-    rate is warmed up, or appears to be, or if the best constant prediction is unknown.
+    Many rates above these thresholds still learn slowly, but are not reported. The trial is not used if the
+    learning rate is warmed up, or appears to be, or if the best constant prediction is unknown.
 
     ## Sources
     Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates" ("if it

@@ -71,7 +71,7 @@ class LossPlateau(Rule):
     - The median is within 5% of the loss of the best constant prediction (for cross entropy, the entropy of the
       batch's labels).
     - The losses are within 20% of each other.
-    - Within the same number of further steps, the trend would not take the loss below 0.9 times that of the
+    - Within the same number of further steps, the trend would not take the loss below 0.9 times the loss of the
       constant prediction.
 
     The trial must also count as stuck by the thresholds of `learning-rate-too-high` or `learning-rate-too-low`.

@@ -134,14 +134,14 @@ class NotLearning(Rule):
 
     Otherwise the finding is a note. It is usually also a note if the loss was still falling.
 
-    A loss that compares predictions with targets is reported as a warning if it is 0, up to rounding (1e-6), in
-    every step of a run of at least 100 steps, because the model is then its own target.
+    A loss that compares predictions with targets is reported as a warning if it is 0 (up to 1e-6) in every step of
+    a run of at least 100 steps. The model is then its own target.
 
     If there are several outputs, three things must hold:
 
     - One output still has at least 95% of the constant prediction's error after 300 steps or more.
     - For that output, a simple fit leaves at most half of the constant prediction's error.
-    - The error of another output has fallen to half of that of its own constant prediction.
+    - The error of another output has fallen to half of the error of its own constant prediction.
 
     These thresholds are our own.
 

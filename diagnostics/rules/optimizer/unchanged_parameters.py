@@ -29,7 +29,7 @@ class UnchangedParameters(Rule):
     - a loop with many passes but without a single optimizer step,
     - in TensorFlow, gradients that are computed with a `tf.GradientTape` and never applied,
     - in Keras, 20 calls to `train_on_batch` on a frozen model, such as the discriminator of a GAN, and
-    - a `fit` that starts where it ends, as with `epochs=10, initial_epoch=10`.
+    - a `fit` that runs no epochs, as with `epochs=10, initial_epoch=10`.
 
     ## Why it is bad
     The model never trains. The loss varies from batch to batch but does not fall.

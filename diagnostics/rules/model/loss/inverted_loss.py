@@ -46,10 +46,11 @@ class InvertedLoss(Rule):
     ```
 
     ## Thresholds
-    Keras: the loss of correct predictions must exceed that of a constant prediction by at least 10% of the larger
-    one, and must be higher than the loss that the model reached. The targets must be masks or images from 0 to 1,
-    or the loss must ignore the scale of the predictions, as a cosine does. Each prediction must have at least 8
-    values. A single value is enough if most targets differ and its correlation with them is -0.5 or less.
+    Keras: the loss of correct predictions must exceed the loss of a constant prediction by at least 10% of the
+    larger one. It must also be higher than the loss that the model reached. The targets must be masks or images
+    from 0 to 1, or the loss must ignore the scale of the predictions, as a cosine does. Each prediction must have
+    at least 8 values. A single value is enough if most targets differ and its correlation with them is -0.5 or
+    less.
 
     PyTorch: at least 4 steps must be sampled, and 90% of them must have the wrong sign. One of these tests must
     apply:

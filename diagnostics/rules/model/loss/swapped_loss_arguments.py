@@ -18,8 +18,8 @@ class SwappedLossArguments(Rule):
 
     ## Why it is bad
     Keras passes the targets first, whatever the arguments are named. A squared difference is the same both ways,
-    but a cross entropy is not: it takes the logarithm of the targets, which are 0 or 1, and its gradient no longer
-    depends on how wrong a prediction is.
+    but a cross entropy is not: it takes the logarithm of the targets, which are 0 or 1. Its gradient then does not
+    depend on how wrong a prediction is.
 
     ## Example
     ```python

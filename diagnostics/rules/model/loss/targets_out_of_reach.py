@@ -79,7 +79,7 @@ class TargetsOutOfReach(Rule):
 
     ## Thresholds
     At least 10% of the batch's targets must be out of range by 10% of the range (or of the largest target if the
-    range is unbounded). The margin is smaller or different for these losses:
+    range is unbounded). Other thresholds apply to these losses:
 
     - Binary cross entropy: 0.001.
     - Categorical cross entropy: at least 10% of the rows must have several nonzero numbers whose sum differs from

@@ -24,8 +24,8 @@ class SettingWithoutEffect(Rule):
 
     - The same attribute is set through both subsets of a split, to different values. The subsets share one
       dataset, so the second value overwrites the first.
-    - A result is discarded: of a method that returns a new tensor, such as `scores.masked_fill(mask, -1e9)`, or of
-      a loop over parameters that rebinds the loop variable.
+    - The result of a method is discarded, as in `scores.masked_fill(mask, -1e9)`, or a loop over parameters only
+      rebinds the loop variable.
     - A Keras layer has a regularizer or calls `add_loss`, but a custom `train_step`, `compute_loss` or training
       loop never reads the model's `losses`.
 
@@ -57,8 +57,8 @@ class SettingWithoutEffect(Rule):
     - An optimizer: it is one of PyTorch's own, its rates never changed, and the attribute differs from all of
       them.
     - A subset: its dataset has an attribute of that name with a different value.
-    - A discarded result: the function is PyTorch's, a tensor method with an in-place version, or one of some
-      methods of pandas and datasets. Statements inside `try` do not count.
+    - A discarded result: it is returned by a PyTorch function, by a tensor method with an in-place version, or by
+      one of a few methods of pandas and datasets. Statements inside `try` do not count.
     - Layer losses: no code except an evaluation reads them or calls a regularizer, and no loss of a `tf.function`
       is computed from them.
 
