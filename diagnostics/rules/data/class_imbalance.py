@@ -58,10 +58,11 @@ class ClassImbalance(Rule):
     ratio of the label counts of their classes, to within 15% plus sampling error. The most common class must have
     at least twice the labels and twice the weight of the rarest.
 
-    Weights count as balanced but in the wrong order if two conditions hold:
+    Weights count as balanced but in the wrong order if three conditions hold:
 
     - Their inverses add up, within 1%, to the number of classes, the number of rows, or 1.
-    - The inverses are distributed like the label counts, in a different order. -
+    - The inverses are distributed like the label counts.
+    - Some class has at least twice as many labels as its weight implies.
 
     ## Known problems
     The imbalance may be real. In that case, judge the model by a metric on which a constant prediction scores

@@ -50,8 +50,8 @@ class LabelsInInputs(Rule):
 
     ## Why it is bad
     If a batch is a single dict, Keras treats everything in it as inputs, labels included. The target is then None,
-    and there is no loss. The error does not mention labels: `None values not supported` in Keras 3, `No gradients
-    provided for any variable` in earlier versions.
+    and there is no loss. The error does not mention labels: `None values not supported` in Keras 3,
+    `No gradients provided for any variable` in earlier versions.
 
     If the target stays among the features, or a window ends with the value to be predicted, the model copies it to
     the output. The scores look perfect, even in evaluation, but the model is useless wherever the answer is

@@ -56,9 +56,9 @@ class NoGradient(MessageRule):
     - whether entire batches have sample weights of 0.
 
     ## Why it is bad
-    No parameter gets a gradient, so no step can change anything. PyTorch raises `element 0 of tensors does not
-    require grad and does not have a grad_fn`; Keras raises an error or warns. Calling `requires_grad_(True)` on
-    the loss only hides the error: nothing is trained.
+    No parameter gets a gradient, so no step can change anything. PyTorch raises
+    `element 0 of tensors does not require grad and does not have a grad_fn`; Keras raises an error or warns.
+    Calling `requires_grad_(True)` on the loss only hides the error: nothing is trained.
 
     ## Example
     ```python

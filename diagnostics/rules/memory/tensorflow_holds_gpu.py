@@ -28,8 +28,8 @@ class TensorflowHoldsGpu(Rule):
     """TensorFlow has reserved nearly the whole GPU.
 
     ## What it does
-    Looks for a process on the GPU that has loaded TensorFlow and holds nearly all of the memory: in `diagnose
-    gpu`, and after another process ran out of GPU memory.
+    Looks for a process on the GPU that has loaded TensorFlow and holds nearly all of the memory: in
+    `diagnose gpu`, and after another process ran out of GPU memory.
 
     ## Why it is bad
     TensorFlow reserves nearly all of the memory of every visible GPU, whatever the model needs, and frees it only

@@ -29,9 +29,9 @@ class RedefinedName(Rule):
     reads it is defined, but to a loop variable or a function when that function is called, or vice versa.
 
     ## Why it is bad
-    All cells share one namespace. `sum = 0.0` in one cell hides Python's `sum` in all others, and `for model in
-    models` leaves the last model behind for every function that reads `model`. Run from top to bottom, the
-    notebook fails or computes something else.
+    All cells share one namespace. `sum = 0.0` in one cell hides Python's `sum` in all others, and
+    `for model in models` leaves the last model behind for every function that reads `model`. Run from top to
+    bottom, the notebook fails or computes something else.
 
     ## Example
     ```python

@@ -63,7 +63,7 @@ class InitialLossOff(Rule):
 
     The rule does not check three kinds of models and losses:
 
-    - losses with class weights, or that sum over the examples, because their chance level is not ln C
+    - losses with class weights, and losses that sum over the examples, because their chance level is not ln C
     - losses on scaled scores, such as margin and contrastive losses on cosines
     - models whose last layer is frozen, because a pretrained head may be confidently wrong on new data
 

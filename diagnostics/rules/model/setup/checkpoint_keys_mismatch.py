@@ -42,9 +42,9 @@ class CheckpointKeysMismatch(MessageRule):
 
     ## What it does
     Compares the missing and the unexpected keys in the error message. Names a prefix that would make them equal, a
-    state dict inside the checkpoint, or the layers that differ. A watched run also checks `load_state_dict(...,
-    strict=False)`: it reports a call that found hardly any of the model's keys, if the model is then trained, or
-    is evaluated with the missing weights unchanged.
+    state dict inside the checkpoint, or the layers that differ. A watched run also checks
+    `load_state_dict(..., strict=False)`: it reports a call that found hardly any of the model's keys, if the model
+    is then trained, or is evaluated with the missing weights unchanged.
 
     ## Why it is bad
     `load_state_dict` matches weights by name. `DataParallel` and `DistributedDataParallel` put `module.` in front
