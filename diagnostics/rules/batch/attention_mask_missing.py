@@ -34,8 +34,8 @@ class AttentionMaskMissing(Rule):
 
     ## Why it is bad
     Without a mask, a Hugging Face model attends to every position, including the padding. The prediction for an
-    example then depends on the lengths of the other examples in its batch. No error is raised, but accuracy drops
-    and depends on the batch size.
+    example then depends on the lengths of the other examples in its batch. Accuracy drops, and depends on the
+    batch size.
 
     ## Example
     ```python

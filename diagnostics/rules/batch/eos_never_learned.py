@@ -21,13 +21,11 @@ class EosNeverLearned(Rule):
     """The end-of-text token never contributes to the loss.
 
     ## What it does
-    Checks a batch for a language model whose labels are the input tokens or the next tokens. It looks for texts
-    that end within the batch, because they are padded or because their last token is the end-of-text token of the
-    model. The rule fires if the end-of-text token is not a label anywhere in the batch. The finding says why: its
-    label is ignored, the attention mask treats it as padding, or the texts contain no such token.
+    Checks a batch for a language model whose labels are the input tokens or the next tokens. The rule fires if
+    texts end within the batch, but the end-of-text token is not a label anywhere. The finding says why: its label
+    is ignored, the attention mask treats it as padding, or the texts contain no such token.
 
-    For a model with an encoder and a decoder that generates, such as T5, it checks the targets that are shorter
-    than the longest of the batch.
+    For an encoder-decoder model such as T5, it checks the targets that are shorter than the longest of the batch.
 
     ## Why it is bad
     The model never learns where a text ends. The loss is low, but generated text runs on until `max_new_tokens`,

@@ -20,9 +20,8 @@ class PaddingInLoss(Rule):
     with the input, it looks for label rows that end with several pad tokens.
 
     ## Why it is bad
-    The loss averages over all positions that have a label. The label at padding positions is always the same and
-    is learned within a few steps, so the loss soon looks good. The real tokens get less weight, especially in
-    short examples.
+    The label at padding positions is always the same and is learned within a few steps, so the loss soon looks
+    good. The real tokens get less weight, especially in short examples.
 
     ## Example
     ```python

@@ -29,9 +29,8 @@ class RepeatedBatch(Rule):
     """Every step trains on the same rows.
 
     ## What it does
-    Reads training rows and counts those with distinct inputs. The rule fires if all rows are the same, or if the
-    distinct rows fit into one batch even though many rows were read. In a watched run, it compares the batches
-    used in different steps.
+    Reads training rows and counts those with distinct inputs. In a watched run, it also compares the batches used
+    in different steps.
 
     ## Why it is bad
     The dataset claims to have many rows but returns only one, or a generator yields its first batch forever. The

@@ -30,7 +30,7 @@ class LabelsUnrelated(Rule):
     ## What it does
     Recognises some training rows by their content throughout the run, and compares each row's target with the one
     it had when it first appeared. The inputs are paired with the wrong targets if the targets change about as
-    often as random reassignment would change them, and the new targets belong to other rows.
+    often as under random reassignment, and the new targets belong to other rows.
 
     `diagnose run` also searches the script for two mistakes: inputs and targets that are shuffled in place one
     after the other without reseeding the generator, and inputs that are filtered by content while their targets

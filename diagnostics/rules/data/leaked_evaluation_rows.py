@@ -31,8 +31,8 @@ class LeakedEvaluationRows(Rule):
     cross-validation train the same model.
 
     ## Why it is bad
-    The model may have memorised rows that it was trained on, so the score is too high. The longer the training,
-    the larger the error: overfitting looks like progress.
+    The model may have memorised rows that it was trained on, so the score is too high. Overfitting looks like
+    progress.
 
     ## Example
     ```python

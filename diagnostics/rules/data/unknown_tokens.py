@@ -36,9 +36,9 @@ class UnknownTokens(Rule):
     """Most tokens are not in the vocabulary.
 
     ## What it does
-    Finds the tokenizer or the vocabulary that encoded a batch of texts, and counts the tokens that represent
-    unknown words. Their id is a tokenizer's `unk_token_id`, 1 for Keras' `TextVectorization`, or the id of
-    `<unk>` or `[UNK]` in a dict. Padding and special tokens are not counted.
+    Finds the tokenizer or the vocabulary that encoded a batch of texts, and counts the unknown tokens. Their id is
+    a tokenizer's `unk_token_id`, 1 for Keras' `TextVectorization`, or the id of `<unk>` or `[UNK]` in a dict.
+    Padding and special tokens do not count.
 
     ## Why it is bad
     All unknown words get the same id. The model cannot distinguish texts that are made up of unknown words, so it

@@ -44,9 +44,8 @@ class AsynchronousError(MessageRule):
     ## What it does
     Recognises the errors that a device reports asynchronously (device-side asserts, illegal memory accesses,
     launch failures), and errors from cuBLAS, cuDNN and NCCL whose cause is usually elsewhere. Lists the lines of
-    the training step that launched work on the device, up to the line in the traceback: one of these lines
-    launched the work that failed. If the actual cause can be found, such as a label out of range, the rule for
-    that cause fires too.
+    the training step that may have launched the failed work. If the actual cause can be found, such as a label out
+    of range, the rule for that cause fires too.
 
     ## Why it is bad
     A GPU operation is queued, and the call returns before it has run. The error is raised only at the next

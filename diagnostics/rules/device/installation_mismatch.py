@@ -35,8 +35,8 @@ class InstallationMismatch(MessageRule):
     None: the rule fires only after a call has failed.
 
     ## Known problems
-    A message about a missing symbol does not show which package has the wrong version. A misspelt name fails with
-    the same message as a name that the installed version lacks.
+    A message about a missing symbol does not show which package has the wrong version. A misspelt name raises the
+    same error as a name that the installed version lacks.
 
     ## Sources
     PyTorch's "Get started" page, NVIDIA's "CUDA compatibility", and NumPy's migration guide to 2.0.

@@ -57,10 +57,9 @@ class DivergedReplicas(Rule):
     """The replicas of one model differ between ranks even though they should be identical.
 
     ## What it does
-    Under `diagnose run` with several processes, each rank samples a few values from up to 32 parameters of a model
-    wrapped in DistributedDataParallel, after optimizer steps 0, 1, 2, 4, 8 and so on. The samples are compared
-    once all ranks on a host have exited. Without the wrapper, the parameters of the first optimizer are sampled in
-    two cases:
+    Under `diagnose run` with several processes, each rank samples a few values from the parameters of a model
+    wrapped in DistributedDataParallel, after optimizer steps 0, 1, 2, 4, 8 and so on. Without the wrapper, the
+    parameters of the first optimizer are sampled in two cases:
 
     - The script averages most of the gradients with `all_reduce`.
     - The loaders give each rank its share of the rows (DistributedSampler, Accelerate), but nothing averages the

@@ -17,9 +17,8 @@ class LocalBatchNorm(Rule):
     """Batch norm under DistributedDataParallel uses the statistics of a single rank's few rows.
 
     ## What it does
-    Under `diagnose run` with several processes, the rule checks whether a model wrapped in DistributedDataParallel
-    has batch norm layers in training mode that are not `SyncBatchNorm`. It also checks how many rows each rank
-    processes per forward pass.
+    Under `diagnose run` with several processes, the rule looks for batch norm layers in training mode that are not
+    `SyncBatchNorm`, and counts the rows that each rank processes per forward pass.
 
     ## Why it is bad
     The effective batch includes the rows of all ranks, but the mean and variance are computed from one rank's

@@ -16,9 +16,9 @@ class RanksShareRandomness(Rule):
     """The ranks draw the same random numbers for different rows.
 
     ## What it does
-    Under `diagnose run` with several processes, each rank records checksums of the global random generators around
-    the forward pass that follows optimizer steps 0, 1, 2, 4, 8 and so on. If random numbers were drawn between two
-    forward passes, for example for noise, diffusion time steps, mixup or augmentation, the ranks are compared.
+    Under `diagnose run` with several processes, the rule compares the state of the global random generators
+    between ranks, after optimizer steps 0, 1, 2, 4, 8 and so on. It does so only if random numbers were drawn
+    between two forward passes, for example for noise, diffusion time steps, mixup or augmentation.
 
     ## Why it is bad
     All ranks add the same noise, and make the same crops and flips. Averaging the gradients over the ranks does

@@ -16,9 +16,8 @@ class RanksShareRows(Rule):
     """Ranks that share a model train on the same batches.
 
     ## What it does
-    Under `diagnose run` with several processes, each rank records a checksum of the first batch that a model
-    wrapped in DistributedDataParallel receives after optimizer steps 0, 1, 2, 4, 8 and so on. The checksums are
-    compared once all ranks on a host have exited.
+    Under `diagnose run` with several processes, the rule compares checksums of the batches that a model wrapped in
+    DistributedDataParallel receives on each rank after optimizer steps 0, 1, 2, 4, 8 and so on.
 
     ## Why it is bad
     Ranks with the same rows compute the same gradients, so the work of all ranks but one is wasted. An epoch takes

@@ -14,9 +14,9 @@ class RanksShuffleApart(Rule):
     """Each rank takes its share of the rows from a different order or split.
 
     ## What it does
-    Under `diagnose run` with several processes, the rule checks the training loaders that give each rank a share
-    of the rows. It compares the seed and the epoch of the `DistributedSampler` across ranks and, for a `Subset`
-    (such as `random_split` returns), a checksum of the indices.
+    Under `diagnose run` with several processes, the rule compares the seed and the epoch of the
+    `DistributedSampler` between ranks. For a `Subset` (such as `random_split` returns), it also compares the
+    indices.
 
     ## Why it is bad
     The ranks' shards are disjoint only if all ranks use the same order of rows. With different seeds, some rows

@@ -14,9 +14,9 @@ class StalledRank(Rule):
     """No rank makes progress: one does not reach the collective that the others are waiting in.
 
     ## What it does
-    Under `diagnose run` with several processes, a thread checks periodically whether a step has ended, a
-    collective has been called, or the main thread has moved on. If none of this happens on any rank of the host
-    for the duration of `--stall-timeout`, the rule reports where each rank is.
+    Under `diagnose run` with several processes, a thread checks whether any rank of the host makes progress: a
+    step ends, a collective is called, or the main thread moves on. If none does for the duration of
+    `--stall-timeout`, the rule reports where each rank is.
 
     ## Why it is bad
     The ranks that time out are the ones that waited, and their messages name only themselves. The remaining rank

@@ -35,9 +35,8 @@ class UnreachableRank(MessageRule):
     - two ranks that use the same GPU
     - a GPU that does not exist
 
-    `diagnose network` tests the connections. Each rank allocates memory on its device, joins the rendezvous, and
-    connects to every other rank over plain TCP. Then it takes part in a barrier, an all-reduce and an exchange
-    with every other rank.
+    `diagnose network` tests the device, the rendezvous, the TCP connections between all ranks, and a few
+    collectives.
 
     ## Why it is bad
     No collective can start. The rank that reports the failure is often the one that waited; the cause is in the

@@ -24,9 +24,9 @@ class ConstantPredictions(Rule):
     """A classifier predicts the same class for every input.
 
     ## What it does
-    In a watched run, the rule counts the predicted classes in the sampled training steps, and in passes without
-    gradients, which are usually evaluations. It fires if the model predicts only one class in the second half of
-    the run, or if it predicts only one class in evaluation while the training predictions vary.
+    In a watched run, the rule counts the predicted classes in the sampled training steps and in the evaluations.
+    It fires if the model predicts only one class in the second half of the run, or if it predicts only one class
+    in evaluation while the training predictions vary.
 
     ## Why it is bad
     The model has learned nothing about the examples. Accuracy equals the share of the predicted class, which may

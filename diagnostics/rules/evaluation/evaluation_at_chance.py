@@ -72,12 +72,9 @@ class EvaluationAtChance(Rule):
 
     ## What it does
     Compares the predicted classes with the labels, in training and in each evaluation, and measures their
-    agreement beyond chance (Cohen's kappa). If the agreement in evaluation is no better than chance and no other
-    rule explains it, the rule looks for the reason:
-
-    - Would renumbering the classes make the predictions correct?
-    - Do training and evaluation inputs look alike?
-    - Does a linear or RBF (radial basis function) fit to some training rows predict the others?
+    agreement beyond chance (Cohen's kappa). If the agreement in evaluation is no better than chance, the rule
+    checks whether renumbering the classes helps, whether training and evaluation inputs look alike, and whether a
+    linear or RBF (radial basis function) fit to some training rows predicts the others.
 
     ## Why it is bad
     A model that merely overfits is still better than chance. An evaluation at chance has four common reasons:
@@ -126,9 +123,9 @@ class EvaluationAtChance(Rule):
     These thresholds are our own.
 
     ## Known problems
-    Random labels that are memorised on purpose, and evaluations on another task or on adversarial examples, are
-    reported as a note. The labels of an evaluation are known only if the script computes a cross entropy there,
-    passes them to the model, or draws them together with the inputs from a PyTorch `DataLoader`.
+    Random labels, and evaluations on another task or on adversarial examples, are reported as a note. The labels
+    of an evaluation are known only if the script computes a cross entropy there, passes them to the model, or
+    draws them together with the inputs from a PyTorch `DataLoader`.
 
     ## Sources
     Zhang et al., "Understanding deep learning requires rethinking generalization" (2017), on labels that can only

@@ -11,11 +11,10 @@ class ShuffledPredictions(Rule):
     """Predictions of a shuffled dataset are compared with labels in a different order.
 
     ## What it does
-    Under `diagnose run`, the rule looks for `tf.data` pipelines that yield targets and reshuffle on every
-    iteration, if the script both passes them to `predict` and loops over them. Then it checks in the source
-    whether the predictions are compared with the targets collected in that loop. For a sequence of batches that
-    shuffles its rows (a `PyDataset`, or a generator from `ImageDataGenerator`), it checks whether the predictions
-    are compared with the labels that the sequence was created from, or with its `classes`.
+    Under `diagnose run`, the rule looks for `tf.data` pipelines that reshuffle on every iteration. It checks
+    whether the script passes one to `predict`, loops over it to collect the targets, and compares the two. For a
+    shuffled sequence of batches (a `PyDataset`, or a generator from `ImageDataGenerator`), it checks whether the
+    predictions are compared with the original labels, or with `classes`.
 
     ## Why it is bad
     `predict` returns the predictions in the order of its own pass and drops the targets. The pass in which the

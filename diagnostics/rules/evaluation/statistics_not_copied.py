@@ -20,8 +20,7 @@ class StatisticsNotCopied(Rule):
 
     ## Why it is bad
     `parameters()` yields the weights of batch norm, but not its running mean and variance, which are buffers. In
-    evaluation, the averaged model normalises with a mean of 0 and a variance of 1. Its scores say nothing about
-    its weights, so averaging seems to hurt.
+    evaluation, the averaged model normalises with a mean of 0 and a variance of 1. Averaging then seems to hurt.
 
     ## Example
     ```python

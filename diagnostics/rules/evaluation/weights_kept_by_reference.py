@@ -16,10 +16,10 @@ class WeightsKeptByReference(Rule):
     """The weights that a script keeps for later are the live ones, which training continues to change.
 
     ## What it does
-    In a watched run, the rule records each `state_dict()` of the model. At each `load_state_dict()`, it checks
-    whether the loaded weights still share memory with the model, and how many steps the optimizer has taken since
-    they were stored. It also reports a module that reloads its own current weights
-    (`a.load_state_dict(a.state_dict())`) while another module with the same layers is trained.
+    In a watched run, the rule checks at each `load_state_dict()` whether the loaded weights still share memory
+    with the model, and how many steps the optimizer has taken since they were stored. It also reports a module
+    that reloads its own current weights (`a.load_state_dict(a.state_dict())`) while another module with the same
+    layers is trained.
 
     In the source code, it looks for a training loop that assigns the best model so far to a second name without
     copying it (`best_model = model`), or that stores the weights in a list or dict without copying them.

@@ -16,9 +16,8 @@ class ClippedByLocalNorm(Rule):
     """Sharded gradients are clipped by the norm of a single rank's shard.
 
     ## What it does
-    Under `diagnose run` with several processes, the rule records the norms that `torch.nn.utils.clip_grad_norm_`
-    computes for parameters of FullyShardedDataParallel, at optimizer steps 0, 1, 2, 4, 8 and so on. They are
-    compared once all ranks have exited.
+    Under `diagnose run` with several processes, the rule compares the norms that `torch.nn.utils.clip_grad_norm_`
+    computes on each rank for parameters of FullyShardedDataParallel.
 
     ## Why it is bad
     Each rank holds a shard of every gradient, and the function does not see the shards of the other ranks. The

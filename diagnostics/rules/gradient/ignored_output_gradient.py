@@ -16,8 +16,8 @@ class IgnoredOutputGradient(Rule):
     """The backward() of a custom operation ignores the gradient passed to it.
 
     ## What it does
-    Checks each custom `torch.autograd.Function` in the graph of the first loss. It reads the code of its
-    `backward`, without running it, to see whether the gradients passed in are ever used.
+    Reads the `backward` of each custom `torch.autograd.Function` in the graph of the first loss, to see whether
+    the gradients passed in are ever used.
 
     ## Why it is bad
     `backward` must return the gradient with respect to the output, which is passed in, times the derivative of the

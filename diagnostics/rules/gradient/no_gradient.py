@@ -57,8 +57,8 @@ class NoGradient(MessageRule):
 
     ## Why it is bad
     No parameter gets a gradient, so no step can change anything. PyTorch raises
-    `element 0 of tensors does not require grad and does not have a grad_fn`; Keras raises an error or warns.
-    Calling `requires_grad_(True)` on the loss only hides the error: nothing is trained.
+    `element 0 of tensors does not require grad and does not have a grad_fn`. Calling `requires_grad_(True)` on the
+    loss only hides the error: nothing is trained.
 
     ## Example
     ```python

@@ -45,11 +45,9 @@ class UnreachedParameters(Rule):
     one. A gradient of zero counts as a gradient.
 
     In a watched run, lists the optimized layers whose gradient was exactly 0 in every known step and whose weights
-    did not change, except by weight decay, while other layers learned. Each layer and direction of a recurrent
-    module counts separately.
+    did not change, except by weight decay, while other layers learned.
 
-    In Keras, under `diagnose run`, lists the layers that were called on outputs of a functional model but whose
-    own outputs are not part of any model.
+    In Keras, under `diagnose run`, lists the layers of a functional model whose outputs are not part of any model.
 
     ## Why it is bad
     These parameters keep their initial values while the rest of the model learns. Often a `.detach()`, a layer

@@ -98,9 +98,9 @@ class OutOfMemory(MessageRule):
     batch that fits, with each trial in its own process.
 
     ## Why it is bad
-    The run ends. The model needs a fixed amount of memory. A batch needs memory for its activations, in proportion
-    to the number of rows, and at least in proportion to their length. A smaller batch helps, unless the model
-    alone is too large.
+    The model needs a fixed amount of memory. A batch also needs memory for its activations, in proportion to the
+    number of rows, and at least in proportion to their length. A smaller batch helps, unless the model alone is
+    too large.
 
     ## Example
     ```python

@@ -50,8 +50,7 @@ class ExamplesMixed(Rule):
     ## What it does
     Runs a copy of the model in evaluation mode on a few examples of one batch, replaces all but one of them, and
     checks whether the prediction for that example changes. If it does, the rule looks for an operation along the
-    batch axis: a softmax over that axis, a `view` that moves values from one example to another, an LSTM or an
-    attention layer that treats the batch as time.
+    batch axis, such as a softmax or an LSTM that treats the batch as time.
 
     ## Why it is bad
     A softmax over the batch makes the examples compete for each class; an LSTM without `batch_first` reads the

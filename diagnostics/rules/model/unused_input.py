@@ -22,7 +22,7 @@ class UnusedInput(Rule):
     ## Why it is bad
     The model is given information that it cannot use. A `concat` may contain one variable twice and the other not
     at all, or a mask may never reach the attention layer. Or the model uses only the output at the first position
-    of a sequence, as with BERT's `[CLS]`: with causal attention or a recurrent layer, this output has seen only
+    of a sequence, as with BERT's `[CLS]`. With causal attention or a recurrent layer, this output has seen only
     the first token.
 
     ## Example

@@ -27,10 +27,10 @@ class WrongBatchNormMomentum(Rule):
     """Batch norm's running statistics do not represent the data, because its momentum is wrong.
 
     ## What it does
-    Reads the momentum of each batch norm layer in training mode, and checks whether its running statistics have
-    ever changed. Compares the predictions in training with those in evaluation. After the run, a copy of the model
-    classifies training rows twice in evaluation mode: with the running statistics, and with the statistics of the
-    rows themselves.
+    Reads the momentum of each batch norm layer, checks whether its running statistics have ever changed, and
+    compares the predictions in training with those in evaluation. After the run, a copy of the model classifies
+    training rows twice in evaluation mode: with the running statistics, and with the statistics of the rows
+    themselves.
 
     ## Why it is bad
     Batch norm uses the mean and variance of the batch in training, but the running mean and variance in

@@ -20,11 +20,10 @@ class HalfPrecisionOverflow(MessageRule):
     """An activation exceeds, or nearly exceeds, the largest float16 number.
 
     ## What it does
-    In a watched run, if the loss or a gradient is not finite, the step is run again on a copy to find the module
-    where the problem began (see `non-finite-activations`). If that module computed in half precision, the pass is
-    repeated in float32. A value that is finite in float32, but larger than the largest half-precision number, has
-    overflowed. As long as all values are finite, the rule compares the largest activations of sampled steps with
-    that number.
+    In a watched run, if the loss or a gradient is not finite, the rule finds the module where the problem began
+    (see `non-finite-activations`) and repeats its pass in float32. A value that is finite in float32, but larger
+    than the largest half-precision number, has overflowed. As long as all values are finite, the rule compares the
+    largest activations of sampled steps with that number.
 
     ## Why it is bad
     The largest float16 number is 65,504. In float16, 300 times 300 is infinity, infinity minus infinity is NaN,

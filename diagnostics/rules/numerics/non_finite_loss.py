@@ -32,7 +32,7 @@ class NonFiniteLoss(MessageRule):
 
     ## Why it is bad
     The gradient of such a loss is NaN for every weight that it depends on. One step later the whole model is NaN,
-    and so is every later loss. The batch that caused it can be found only before that step.
+    and so is every later loss.
 
     ## Example
     ```python

@@ -31,8 +31,8 @@ class UpdateBelowPrecision(Rule):
     """Updates are too small for half-precision weights and are rounded away.
 
     ## What it does
-    In a watched run with weights in bfloat16 or float16, the rule compares a sample of them over the whole run,
-    and counts those that never changed by a single bit even though they had gradients.
+    In a watched run with weights in bfloat16 or float16, the rule counts the sampled weights that never changed
+    even though they had gradients.
 
     ## Why it is bad
     A bfloat16 number has 8 significant bits: around 0.1, neighbouring numbers are 0.0005 apart. An update of less

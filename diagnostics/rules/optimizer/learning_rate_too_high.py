@@ -32,8 +32,8 @@ class LearningRateTooHigh(Rule):
     ## What it does
     Trains copies of the model on one batch with your optimizer: one copy at your learning rate and, if it does not
     learn, others at lower rates. The rule compares the loss with that of a constant prediction and measures how
-    much a step changes the weights. In a watched run, it detects a loss that diverges, stays at chance, or
-    oscillates on a repeated batch while the updates are too large.
+    much a step changes the weights. In a watched run, it looks for updates that are too large while the loss
+    diverges, stays at chance, or oscillates on a repeated batch.
 
     ## Why it is bad
     The gradient is a good approximation only locally. An update that is too large overshoots, often leaving dead

@@ -50,8 +50,7 @@ class LossPlateau(Rule):
     - If the scores of a cross entropy are cosines times a constant, it computes how low the loss can possibly get.
 
     ## Why it is bad
-    A loss at chance level means that the model has learned the class frequencies and nothing else. The first steps
-    bring the loss down to that level and look like learning.
+    A loss at chance level means that the model has learned the class frequencies and nothing else.
 
     ## Example
     ```python

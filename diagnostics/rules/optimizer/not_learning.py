@@ -94,7 +94,7 @@ class NotLearning(Rule):
 
     ## Why it is bad
     The first steps bring any model down to the constant prediction, which is the mean of the targets or the class
-    frequencies, and they look like learning. A run that ends there has learned nothing from its inputs.
+    frequencies. A run that ends there has learned nothing from its inputs.
 
     ## Example
     ```python

@@ -20,9 +20,8 @@ class CellsOutOfOrder(Rule):
     bottom, or was set again after the cell was run.
 
     ## Why it is bad
-    The results below a cell reflect the state of the kernel at the time. If the cell with the learning rate was
-    edited and run again after training, the curve in the notebook belongs to a learning rate that no longer
-    appears in it.
+    The results may come from code that the notebook no longer shows. If the cell with the learning rate was edited
+    and run again after training, the curve belongs to the old learning rate.
 
     ## Example
     ```python

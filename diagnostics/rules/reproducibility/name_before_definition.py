@@ -15,9 +15,8 @@ class NameBeforeDefinition(Rule):
     """A notebook uses a name before any cell defines it.
 
     ## What it does
-    Reads the cells of a notebook file from top to bottom, without running them. It tracks which names each cell
-    binds, deletes and reads (also in the functions that the cell calls), and reports a name that is read even
-    though no cell above defines it.
+    Reads the cells of a notebook file from top to bottom, without running them. Reports a name that is read (also
+    in a function that the cell calls) even though no cell above defines it.
 
     ## Why it is bad
     The kernel remembers what the notebook no longer shows: a cell that was deleted or edited after it was run, or

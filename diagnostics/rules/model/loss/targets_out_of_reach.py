@@ -58,7 +58,7 @@ class TargetsOutOfReach(Rule):
     - `PoissonNLLLoss`: counts, with exp(output) as their rate
 
     A softmax over several outputs also fixes their sum at 1. PyTorch's cross entropy applies a softmax over the
-    second axis, so the targets must be class probabilities along that axis.
+    second axis, so target probabilities must add up to 1 along that axis.
 
     ## Why it is bad
     A sigmoid returns values from 0 to 1. If the targets are prices from 3 to 103, every prediction saturates at 1,
