@@ -80,7 +80,7 @@ class ConstantInputs(Rule):
     Only one batch is checked, so a column that rarely changes looks constant. Columns that are constant at 0, or
     at the smallest value of the table, are not reported, because rare categories look the same. Integers, and
     inputs named after masks, positions, lengths, weights or token types, count only if all other inputs are
-    constant. A batch that is repeated on purpose is reported.
+    constant.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "become one with the data"; scikit-learn's

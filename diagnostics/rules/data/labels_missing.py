@@ -47,7 +47,7 @@ class LabelsMissing(MessageRule):
 
     ## Known problems
     Before training, a batch without labels is reported only if the model is known to compute the loss. A custom
-    loop may compute it outside the model, or create the labels from the inputs.
+    loop may compute the loss outside the model, or create the labels from the inputs.
 
     ## Sources
     The documentation for `transformers.Trainer` ("your model can compute the loss if a labels argument is

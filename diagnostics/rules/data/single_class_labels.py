@@ -68,9 +68,8 @@ class SingleClassLabels(MessageRule):
     ## Known problems
     With a single sigmoid output, a finding about the first rows is only a note, because adversarial training fits
     a model to one label at a time. In a watched run, the finding is also only a note if all labels are 1, because
-    a model that ranks pairs has no other label. A class rarer than about one row in a hundred is easily missed in
-    a few hundred rows. With a squared error, events as rare as one in 500 rows look like targets that were cast to
-    integers.
+    a model that ranks pairs has no other label. With a squared error, events as rare as one in 500 rows look like
+    targets that were cast to integers.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" ("check your data again": is one label

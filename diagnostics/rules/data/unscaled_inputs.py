@@ -92,7 +92,7 @@ class UnscaledInputs(Rule):
     A model whose first layer scales its inputs works with raw numbers. It is not checked if that layer is a Keras
     layer made for this purpose, such as `Normalization`. With another layer, such as batch normalisation, it is
     reported only if training fails, and the real cause may then be a different one, such as a learning rate that
-    is too high. The trial is not used for runs with warm-up.
+    is too high.
 
     ## Sources
     Yann LeCun et al., "Efficient BackProp" (1998), section 4.3, on normalising inputs; the Keras guide "Working

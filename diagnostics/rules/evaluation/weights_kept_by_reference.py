@@ -51,8 +51,7 @@ class WeightsKeptByReference(Rule):
 
     ## Known problems
     Only `diagnose run` and `diagnose lint` read the source. If the branch does not also store the score that it
-    compares, or if a variable is taken for a model only because of its name, the finding is a note. The source of
-    a script that loads weights is not checked.
+    compares, or if a variable is taken for a model only because of its name, the finding is a note.
 
     ## Sources
     PyTorch's tutorial "Saving and Loading Models" ("best_model_state = model.state_dict() returns a reference to

@@ -54,8 +54,8 @@ class TensorflowHoldsGpu(Rule):
 
     ## Known problems
     From outside, reserved and used memory look the same: only the process itself knows how much it uses
-    (`tf.config.experimental.get_memory_info("GPU:0")`). A program that imports both TensorFlow and PyTorch counts
-    as a TensorFlow process.
+    (`tf.config.experimental.get_memory_info("GPU:0")`). A program that also imports PyTorch counts as a TensorFlow
+    process.
 
     ## Sources
     TensorFlow's guide "Use a GPU" ("Limiting GPU memory growth").

@@ -53,9 +53,8 @@ class NonFiniteLoss(MessageRule):
     it in fewer than 1 in 10 batches (our choice).
 
     ## Known problems
-    Before training, only one batch is used; `watch` finds a rare example once it is drawn. If a single example is
-    affected, no label or range is named for it. Batch norm spreads one bad example to all others, which makes them
-    indistinguishable.
+    Before training, only one batch is used; `watch` finds a rare example once it is drawn. Batch norm spreads one
+    bad example to all others, which makes them indistinguishable.
 
     ## Sources
     TensorFlow's documentation for `tf.nn.sparse_softmax_cross_entropy_with_logits` (labels out of range give NaN

@@ -68,8 +68,7 @@ class CollapsedSchedule(Rule):
     and never rises.
 
     ## Why it is bad
-    The remaining steps change nothing, and the loss stays where it was. Usually the schedule and the loop count in
-    different units:
+    The remaining steps change nothing, and the loss stays where it was. There are three common causes:
 
     - A schedule meant for epochs is stepped after every batch. After 100 batches of `ExponentialLR(gamma=0.9)`,
       the rate is 0.00003 of its initial value.

@@ -96,9 +96,9 @@ class LossPlateau(Rule):
 
     ## Known problems
     Before training, the plateau is detected only on a few batches, and only if another learning rate gets past it;
-    `cannot-overfit-one-batch` covers all other causes. The trial is not used if the learning rate is warmed up. In
-    a watched run, only unweighted cross entropy on outputs of shape (examples, classes) is covered. A task that is
-    inherently hard, such as the parity of many bits, looks the same.
+    `cannot-overfit-one-batch` covers all other causes. In a watched run, only unweighted cross entropy on outputs
+    of shape (examples, classes) is covered. A task that is inherently hard, such as the parity of many bits, looks
+    the same.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "input-independent baseline"; the Hugging Face

@@ -47,10 +47,9 @@ class RecreatedModel(Rule):
     model must not be evaluated after its last step, because the untrained one may then be a baseline.
 
     ## Known problems
-    The model is recognised by the call that creates it: `Sequential`, `Model`, `clone_model`, a class defined in
-    the script, a function that calls one of these, or a name such as `build_model`. If only the name of the loop
-    variable suggests that the loop counts epochs, the finding is a note. Other loops are reported only if they
-    re-initialise weights still held by an optimizer that was created before the loop.
+    The model is recognised by the call that creates it, such as `Sequential` or `build_model`. If only the name of
+    the loop variable suggests that the loop counts epochs, the finding is a note. Other loops are reported only if
+    they re-initialise weights still held by an optimizer that was created before the loop.
 
     ## Sources
     Forum questions about losses that start over in each epoch.

@@ -49,8 +49,7 @@ class NameBeforeDefinition(Rule):
     ## Known problems
     A read counts only if it is certain to happen, not in a branch of an `if`, in a `try` with handlers, in a
     method, or in a function that is never called by name. After `from x import *`, `exec`, `globals()` or an
-    unknown magic (`%run`), nothing is reported. Cells that failed, or that are tagged `raises-exception` or
-    `skip-execution`, are not checked.
+    unknown magic (`%run`), nothing is reported.
 
     ## Sources
     J. F. Pimentel et al., "A Large-Scale Study About Quality and Reproducibility of Jupyter Notebooks" (MSR 2019):

@@ -58,8 +58,8 @@ class InitialLossOff(Rule):
     The expected loss of ln C is from the source below; the thresholds are our own.
 
     ## Known problems
-    With Keras' Glorot initialisation and wide features, up to 2 in 100 healthy models were reported in a
-    simulation. A pretrained language model on text unlike its training text may be reported too.
+    In a simulation with Keras' Glorot initialisation and wide features, up to 2 in 100 healthy models were
+    reported. A pretrained language model on text unlike its training text may be reported too.
 
     The rule does not check three kinds of models and losses:
 
