@@ -23,10 +23,10 @@ class UnstableBatch(Rule):
     """The same rows give a different batch when they are read again.
 
     ## What it does
-    Makes two copies of the dataset and the collator, and reads the same rows once with one copy and twice with the
-    other. All random number generators start from the same state. If the last two batches differ, reading has
-    changed the data. If nothing can be copied, the rule checks whether the spread of the inputs has shrunk
-    permanently.
+    Makes two copies of the dataset and the collator. One reads the rows of a batch for the first time; the other
+    has already read them once. All random number generators start from the same state. If the two batches differ,
+    reading has changed the data. If nothing can be copied, the rule checks whether the spread of the inputs has
+    shrunk permanently.
 
     ## Why it is bad
     The dataset returns a list, array or dict that it also stores, and the collator appends to it, or normalises it

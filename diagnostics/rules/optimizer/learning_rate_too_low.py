@@ -68,7 +68,8 @@ class LearningRateTooLow(Rule):
       10 times as high.
     - A run of at least 50 steps ended during its warm-up: the rate never fell, rose by 5% or more in the last
       third, and reached at most half of the schedule's full rate. The finding is a note unless the run ended no
-      better than a constant prediction.
+      better than a constant prediction (within 3%) and its steps together could not have moved the weights by 10%
+      of their norm.
     - A run of at least 50 steps has a schedule that counts batches but is stepped once per epoch. The rate never
       fell, rose only occasionally (at least twice, and at least 5 steps apart), and ended at 10% of the full rate
       or less.
