@@ -74,7 +74,7 @@ class LabelsUnrelated(Rule):
     the majority, while all tokens in the last quarter of every row share one tag or are ignored.
 
     For reordered inputs, the first batch must have at least 8 rows, all of them different. The loss must receive
-    exactly the targets of these rows, at least two of them paired with rows that have a different target.
+    exactly the targets of these rows, but at least two targets must be paired with the wrong row.
 
     These thresholds are our own.
 

@@ -15,7 +15,7 @@ class RanksShuffleApart(Rule):
 
     ## What it does
     Under `diagnose run` with several processes, the rule compares the seed and the epoch of the
-    `DistributedSampler` between ranks. For a `Subset` (such as `random_split` returns), it also compares the
+    `DistributedSampler` between ranks. For a `Subset`, such as each part of a `random_split`, it also compares the
     indices.
 
     ## Why it is bad

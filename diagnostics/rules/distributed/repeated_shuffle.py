@@ -15,8 +15,8 @@ class RepeatedShuffle(Rule):
 
     ## What it does
     Under `diagnose run` with several processes, the rule records the seed and the epoch of a
-    `DistributedSampler(shuffle=True)` each time training starts iterating over its loader. They determine the
-    order.
+    `DistributedSampler(shuffle=True)` each time training starts iterating over its loader. The seed and the epoch
+    determine the order.
 
     ## Why it is bad
     Every epoch has the same batches in the same order, and no rank ever sees another rank's rows. The loss still

@@ -60,9 +60,10 @@ class GrowingMemory(Rule):
     graphs or models hold at least as much memory as the failed allocation requested.
 
     In a watched run, there must be at least 8 sampled graphs that are more than 30 steps old, and at least 90% of
-    these must be alive. Without such graphs, accelerator memory must grow by 256 MiB and by 30% over the second
-    half of a run of at least 300 steps, with at least 16 readings. In each third, it must grow at least half as
-    fast as overall. The finding is then a note, because memory use can grow for many reasons, such as cached data.
+    these must be alive. Without such graphs, the run must have at least 300 steps. Accelerator memory must grow by
+    256 MiB and by 30% over its second half, with at least 16 readings. In each third, it must grow at least half
+    as fast as overall. The finding is then a note, because memory use can grow for many reasons, such as cached
+    data.
 
     These thresholds are our own.
 

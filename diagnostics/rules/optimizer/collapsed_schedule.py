@@ -96,7 +96,8 @@ class CollapsedSchedule(Rule):
     ```
 
     ## Thresholds
-    The run must have at least 50 steps, and the rate must fall below 0.1% of its highest value. It must get there
+    The run must have at least 50 steps, and the rate must fall below 0.1% of its highest value. It must fall that
+    far
 
     - in the first third of the run, if the rate falls at every step, or if it stays constant between drops for at
       least three intervals of equal length (step decay);

@@ -30,8 +30,8 @@ class InvertedLoss(Rule):
     - whether a step against the gradient moves the output away from the target.
 
     ## Why it is bad
-    Training makes the loss small, whatever it measures. A score that should be high (Dice, IoU, a cosine) falls to
-    0, the curve looks perfect, and the model has learned to be wrong.
+    Training makes the loss small, even if its sign is wrong. A score that should be high (Dice, IoU, a cosine)
+    falls to 0, the curve looks perfect, and the model has learned to be wrong.
 
     ## Example
     ```python

@@ -14,8 +14,8 @@ class ProbabilitiesAsLogits(Rule):
     """The model ends in a softmax or sigmoid, and the loss applies another one.
 
     ## What it does
-    If the settings or the value of the loss show that it expects logits, the rule checks whether the predictions
-    add up to 1 for every example or come from a softmax or sigmoid layer.
+    If the loss expects logits, the rule checks whether the predictions add up to 1 for every example or come from
+    a softmax or sigmoid layer.
 
     ## Why it is bad
     Probabilities differ by at most 1, so a softmax over them is never confident: with 3 classes, the true one gets
