@@ -64,7 +64,7 @@ class LabelsUnrelated(Rule):
 
     - The share of unchanged targets exceeds the share under a random reassignment by at most two standard
       deviations.
-    - The mean squared change is at least 80% of that under a random reassignment. Noisy labels change less.
+    - The mean squared change is at least 80% of the change under a random reassignment. Noisy labels change less.
     - At least a quarter of the changed targets belonged to other rows.
     - Within a batch, the targets of neighbouring rows differ at least 90% as much as the targets of two random
       rows.

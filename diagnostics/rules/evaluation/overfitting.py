@@ -53,7 +53,7 @@ class Overfitting(Rule):
     There must be at least 6 evaluations, 4 of them after the best one. The last loss must exceed the lowest by
     each of three margins:
 
-    - 40% of the decrease from the first loss to the lowest,
+    - 40% of the decrease from the highest earlier loss to the lowest,
     - 40% of the lowest loss itself, and
     - 5 standard deviations of the noise.
 

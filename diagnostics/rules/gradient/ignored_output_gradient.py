@@ -20,9 +20,9 @@ class IgnoredOutputGradient(Rule):
     the gradients passed in are ever used.
 
     ## Why it is bad
-    `backward` must return the gradient with respect to the output, which is passed in, times the derivative of the
-    operation. The derivative alone does not depend on the loss. Every weight before the operation then moves in
-    the same direction, whatever the target is. The layers after it still learn, so the loss may fall a little.
+    `backward` must multiply the gradient passed to it by the derivative of the operation. The derivative alone
+    does not depend on the loss. Every weight before the operation then moves in the same direction, whatever the
+    target is. The layers after it still learn, so the loss may fall a little.
 
     ## Example
     ```python

@@ -41,9 +41,8 @@ class UndetachedTarget(Rule):
     ```
 
     ## Thresholds
-    Each prediction must be selected from several outputs. The target must be computed from the highest prediction
-    of each row, or from a selected one, by a multiplication and an addition. Both must depend on at least one
-    common parameter.
+    Each prediction must be selected from several outputs. The target must be a multiple of the highest prediction
+    of each row, or of a selected prediction, plus another term. Both must depend on at least one common parameter.
 
     ## Known problems
     Residual gradient methods differentiate the target on purpose. A separate target network that is not detached

@@ -54,7 +54,7 @@ class NonFiniteLoss(MessageRule):
 
     ## Known problems
     Before training, only one batch is used; `watch` finds a rare example once it is drawn. Batch norm spreads one
-    bad example to all others, which makes them indistinguishable.
+    bad example to all others, so the bad one cannot be identified.
 
     ## Sources
     TensorFlow's documentation for `tf.nn.sparse_softmax_cross_entropy_with_logits` (labels out of range give NaN

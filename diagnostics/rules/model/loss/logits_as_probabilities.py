@@ -48,7 +48,7 @@ class LogitsAsProbabilities(MessageRule):
     ## Why it is bad
     Keras clips predictions to the range from 0 to 1 before it takes the logarithm, and no gradient passes through
     the clip. An example whose true class has a negative logit therefore gets no gradient. Training is slow and
-    gets stuck at a poor plateau. The string `"sparse_categorical_crossentropy"` hides the setting: it means
+    gets stuck at a high loss. The string `"sparse_categorical_crossentropy"` hides the setting: it means
     `from_logits=False`.
 
     PyTorch's `BCELoss` raises `all elements of input should be between 0 and 1`. `NLLLoss` raises no error: it
