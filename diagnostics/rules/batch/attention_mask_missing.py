@@ -54,7 +54,7 @@ class AttentionMaskMissing(Rule):
 
     If predictions were compared, at least 2 of them, and at least 10%, must change when the padding is removed. A
     predicted class must become a different class; any other prediction must change by more than half the standard
-    deviation across the rows. These thresholds are our own.
+    deviation across the rows.
 
     ## Known problems
     Classes named `…ForCausalLM` and `…LMHeadModel` are not reported for padding at the end, because a causal model

@@ -37,9 +37,9 @@ class DoubledSpecialToken(Rule):
     ```
 
     ## Thresholds
-    There must be at least 4 rows, each with at least 4 tokens after the repeated one. These thresholds are our
-    own. The finding is a note if the model is not from transformers, because its tokens may be letters, and each
-    text may begin with a double letter.
+    There must be at least 4 rows, each with at least 4 tokens after the repeated one. The finding is a note if the
+    model is not from transformers, because its tokens may be letters, and each text may begin with a double
+    letter.
 
     ## Known problems
     Only one batch is checked, and only the beginning of its rows.

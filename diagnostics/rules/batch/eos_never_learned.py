@@ -53,7 +53,7 @@ class EosNeverLearned(Rule):
     At least 2 texts must end within the batch and have at least 4 labels that are not ignored. If no text has an
     unmasked end token, the finding is only a note. It remains a warning if the labels at the beginning of at least
     2 texts are ignored, as they are for prompts. Among a decoder's targets, at least 2 must be shorter than the
-    longest, which must have 4 labels. These thresholds are our own.
+    longest, which must have 4 labels.
 
     ## Known problems
     Only one batch is checked. A batch without an attention mask, or with blocks of equal length, is not checked. A

@@ -40,7 +40,7 @@ class MaskedCausalInputs(Rule):
 
     ## Thresholds
     There must be at least 16 labels, and at most half of the tokens may have one. At least half of the labels must
-    differ both from the token at their position and from the next token. These thresholds are our own.
+    differ both from the token at their position and from the next token.
 
     ## Known problems
     Models are recognised by their class names. A causal model that is deliberately trained to fill in gaps is

@@ -39,8 +39,7 @@ class NoLabelsLeft(Rule):
     ```
 
     ## Thresholds
-    The batch must have at least 32 labels if each token has one, and at least 4 otherwise. Both thresholds are our
-    own.
+    The batch must have at least 32 labels if each token has one, and at least 4 otherwise.
 
     ## Known problems
     Only one batch is checked. A batch in which even one label is not ignored is not reported.

@@ -62,8 +62,6 @@ class RepeatedBatch(Rule):
     - At least 64 rows from the batches of a watched run were checked, and at most an eighth of them are distinct.
       The dataset itself has at least eight times as many distinct rows.
 
-    These thresholds are our own.
-
     ## Known problems
     In a table with few columns, rows naturally repeat. The second threshold therefore applies only to rows of at
     least 16 values. A toy dataset that repeats a few sentences is reported, and so is a batch that is repeated on

@@ -56,8 +56,7 @@ class UnstableBatch(Rule):
     because the changes are lost with the copy.
 
     The spread has shrunk if the standard deviation (the median over channels) fell to 5% of its earlier value or
-    less and stayed there. There must be at least 3 sampled batches before the drop and at least 3 after it. These
-    thresholds are our own.
+    less and stayed there. There must be at least 3 sampled batches before the drop and at least 3 after it.
 
     ## Known problems
     The rule does not check

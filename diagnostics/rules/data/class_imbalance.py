@@ -51,8 +51,7 @@ class ClassImbalance(Rule):
     ```
 
     ## Thresholds
-    The common class must have a share of at least 0.9, and there must be at least 50 rows. Both thresholds are our
-    own.
+    The common class must have a share of at least 0.9, and there must be at least 50 rows.
 
     Class weights are reported if they grow with the label counts. The ratio of any two weights must equal the
     ratio of the label counts of their classes, to within 15% plus sampling error. The most common class must have

@@ -74,7 +74,7 @@ class ConstantInputs(Rule):
 
     There must be at least 8 blank rows of at least 16 values, making up at least 2% of the sampled rows. They must
     have at least two different targets. The value that fills them must make up at most 1% of the values in the
-    other rows. These thresholds are our own.
+    other rows.
 
     ## Known problems
     Only one batch is checked, so a column that rarely changes looks constant. Columns that are constant at 0, or

@@ -99,8 +99,6 @@ class LabelsInInputs(Rule):
     - The token fills at least half of the positions that have a target.
     - It occurs nowhere else.
 
-    These thresholds are our own.
-
     ## Known problems
     Targets under other names are not recognised. A model that computes its own loss (`add_loss`, a custom
     `train_step`, a Hugging Face model with labels) needs its labels among the inputs; it is not reported if this

@@ -76,8 +76,6 @@ class LabelsUnrelated(Rule):
     For reordered inputs, the first batch must have at least 8 rows, all of them different. The loss must receive
     exactly the targets of these rows, but at least two targets must be paired with the wrong row.
 
-    These thresholds are our own.
-
     ## Known problems
     Augmented rows differ each time and cannot be tracked. Images drawn with replacement are mistaken for rows that
     naturally repeat. If the targets were reordered once before training, other than by two shuffles in the script,

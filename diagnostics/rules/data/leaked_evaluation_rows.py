@@ -61,8 +61,6 @@ class LeakedEvaluationRows(Rule):
     - 90% of the evaluation rows were used in earlier fits, but none in the latest one.
     - Each fit starts with the weights of the previous one.
 
-    These thresholds are our own.
-
     ## Known problems
     Some duplicates are natural: short texts ("thank you"), tables with few columns, blank images. Rows that were
     copied before the split to balance the classes look the same but are a real leak. Near-duplicates (a different

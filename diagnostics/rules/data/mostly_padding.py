@@ -36,7 +36,7 @@ class MostlyPadding(Rule):
     ```
 
     ## Thresholds
-    More than half of all positions must be padding. This threshold is our own.
+    More than half of all positions must be padding.
 
     ## Known problems
     Only one batch is checked. The finding is a note because a fixed length may be intended: TPUs and compiled

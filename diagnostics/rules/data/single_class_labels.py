@@ -63,7 +63,7 @@ class SingleClassLabels(MessageRule):
 
     ## Thresholds
     There must be at least 20 rows, or 100 with a squared error. Targets count as equal if they differ from their
-    mean by less than one millionth, in absolute or relative terms. These thresholds are our own.
+    mean by less than one millionth, in absolute or relative terms.
 
     ## Known problems
     With a single sigmoid output, a finding about the first rows is only a note, because adversarial training fits

@@ -69,8 +69,6 @@ class SortedByLabel(Rule):
     In a watched run, each step must use exactly one batch, and at least 6 batches must be sampled. Most of them
     must contain a single class, but not all the same class, and the threshold of 1 in 1000 also applies.
 
-    These thresholds are our own.
-
     ## Known problems
     Batches of one class may be intended: some losses for pairs or prototypes need them, and a time series may have
     to stay in order. A dataset with a shuffle buffer counts as shuffled unless the buffer is known to hold less

@@ -37,8 +37,7 @@ class TruncatedInputs(Rule):
     ## Thresholds
     There must be at least 50 rows. At least half of the rows must have the maximum length, some must be shorter,
     and no shorter length may occur a quarter as often or more. If all rows have the same length, at least half of
-    the texts must have more words than tokens, which is impossible without truncation. These thresholds are our
-    own.
+    the texts must have more words than tokens, which is impossible without truncation.
 
     ## Known problems
     If all rows have the same length, the rule needs the original texts, because the rows may be text packed into

@@ -86,8 +86,6 @@ class UnscaledInputs(Rule):
     Images count as scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and the
     batch is already between -1 and 1.
 
-    These thresholds are our own.
-
     ## Known problems
     A model whose first layer scales its inputs works with raw numbers. It is not checked if that layer is a Keras
     layer made for this purpose, such as `Normalization`. With another layer, such as batch normalisation, it is

@@ -36,7 +36,7 @@ class AccuracyInRegression(Rule):
 
     ## Thresholds
     There must be at least 8 rows with one target each. At least 80% of the targets must not be whole numbers, and
-    there must be at least 8 different values. These thresholds are our own.
+    there must be at least 8 different values.
 
     ## Known problems
     Targets that are whole numbers, such as years and counts, are not checked, because they may be classes. Models

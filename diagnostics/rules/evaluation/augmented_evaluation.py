@@ -48,7 +48,7 @@ class AugmentedEvaluation(Rule):
       first evaluation. Or the sorted values are unchanged in at least 10% of the rows.
 
     The finding is a warning if the training rows come from the same underlying dataset. Otherwise it is a note,
-    because the randomness may be intended. These thresholds are our own.
+    because the randomness may be intended.
 
     ## Known problems
     The rule covers only PyTorch `DataLoader` objects that do not shuffle, and does not compare token ids. An

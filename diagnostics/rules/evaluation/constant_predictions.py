@@ -56,8 +56,6 @@ class ConstantPredictions(Rule):
     An evaluation must have at least 100 examples. If their labels are known, the finding is a warning. If not, two
     evaluations are needed and the finding is a note, because all examples may belong to one class by design.
 
-    These thresholds are our own.
-
     ## Known problems
     Only outputs of shape (examples, classes) are covered, and only if the loss treats them as logits.
 

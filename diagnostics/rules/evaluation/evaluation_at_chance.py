@@ -120,8 +120,6 @@ class EvaluationAtChance(Rule):
     in training and in evaluation. It is a warning if there are three or more classes and the number of correct
     predictions is more than five standard errors below chance.
 
-    These thresholds are our own.
-
     ## Known problems
     Random labels, and evaluations on another task or on adversarial examples, are reported as a note. The labels
     of an evaluation are known only if the script computes a cross entropy there, passes them to the model, or

@@ -174,8 +174,6 @@ class EvaluationMismatch(Rule):
     Left padding is reported if its removal changes at least 3 predictions and at least a quarter of all
     predictions. Other pad tokens must change nothing, and the training batch must have no left padding.
 
-    These thresholds are our own.
-
     ## Known problems
     Evaluation rows from another domain are reported if they differ this much, and so is a split by time if this
     many of its evaluation tokens are new. Small differences, such as slightly different normalisation constants,

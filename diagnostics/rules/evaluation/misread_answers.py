@@ -86,8 +86,6 @@ class MisreadAnswers(Rule):
     area under the ROC curve must be at least five standard errors below 0.5. If their origin is unknown, the area
     must be below 0.1, and the finding is a note.
 
-    These thresholds are our own.
-
     ## Known problems
     Metrics computed by hand or by another library are missed, and so are predictions stored in a DataFrame, and
     scores that were computed from a column. An attack that flips every prediction is reported as a note.

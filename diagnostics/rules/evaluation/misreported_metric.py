@@ -107,8 +107,6 @@ class MisreportedMetric(Rule):
     - Lists that grow: each call begins with the rows of the previous call and repeats the same targets once more.
     - Swapped arguments: the second argument stays the same from step to step while the first one changes.
 
-    These thresholds are our own.
-
     ## Known problems
     Printed numbers are not checked. Metrics under other names, and metrics of models with several outputs, are not
     checked.

@@ -49,8 +49,8 @@ class MonitoredBackwards(Rule):
     ```
 
     ## Thresholds
-    A `min_delta` is too large if it is at least 10% of the first value (our choice), and no epoch ever counted as
-    progress, even though each one was at least 1% better than the previous one.
+    A `min_delta` is too large if it is at least 10% of the first value, and no epoch ever counted as progress,
+    even though each one was at least 1% better than the previous one.
 
     The direction is checked only for well-known names: those that end in `loss` or `error`, a few regression
     metrics, and accuracy, AUC, precision, recall and the like. In the source, the variable for the best result so

@@ -59,7 +59,7 @@ class Overfitting(Rule):
 
     Each of the last four losses must exceed the lowest by at least half of each margin. At least 80% of all pairs
     of evaluations since the best one must be in rising order. Meanwhile, the training loss must have fallen by at
-    least 20%, just as steadily. These thresholds are our own.
+    least 20%, just as steadily.
 
     ## Known problems
     A loop that saves the best weights, or is about to stop early, is correct but still reported. Accuracy can rise

@@ -55,8 +55,7 @@ class ExplodingGradients(Rule):
     - One norm is at least 1,000 times the largest norm in the 20 steps before it. Over the next 20 steps, the loss
       gives up at least half of its earlier decrease and rises above the loss of the step itself.
 
-    These thresholds are our own. Healthy spikes during warm-up are 10 to 100 times as large as the norms before
-    them.
+    Healthy spikes during warm-up are 10 to 100 times as large as the norms before them.
 
     ## Known problems
     The norms are measured at the optimizer step, so the rule does not see an explosion that clipping removes. If

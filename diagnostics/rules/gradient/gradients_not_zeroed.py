@@ -42,8 +42,7 @@ class GradientsNotZeroed(Rule):
 
     ## Thresholds
     At least 4 steps must have been checked, and at least 90% of them must have started with gradients that were
-    not zeroed. Both thresholds are our own. Gradient accumulation, with several backward passes for one step, is
-    not reported.
+    not zeroed. Gradient accumulation, with several backward passes for one step, is not reported.
 
     ## Known problems
     A loop that scales gradients down instead of zeroing them, as a form of momentum, is reported.

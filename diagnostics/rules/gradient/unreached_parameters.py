@@ -71,7 +71,7 @@ class UnreachedParameters(Rule):
     Before training, the finding is a warning if the parameters without a gradient make up at least 1% of all
     trainable weights. A watched run must have at least 50 steps with a gradient and 3 in which weights were
     compared. The finding is then a warning if the layers without a gradient are at least 10% of those in the
-    optimizer. Otherwise it is a note. These thresholds are our own.
+    optimizer. Otherwise it is a note.
 
     The finding is also a note if all of these parameters belong to a `pooler`.
 

@@ -64,8 +64,6 @@ class VanishingGradients(Rule):
     1000 times smaller than those in the last third. Plain networks of 10 sigmoid layers reach 1e-7 or less;
     residual networks, transformers and networks with batch norm stay above 1e-2.
 
-    These thresholds are our own.
-
     ## Known problems
     Adam divides by the gradient's own magnitude, so it updates even layers with a vanishing gradient; in that case
     nothing is reported. Labels that cannot be learned at all look the same as labels that depend on positions too

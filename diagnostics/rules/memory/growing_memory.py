@@ -65,8 +65,6 @@ class GrowingMemory(Rule):
     as fast as overall. The finding is then a note, because memory use can grow for many reasons, such as cached
     data.
 
-    These thresholds are our own.
-
     ## Known problems
     Tensors in an object's attributes, in a closure or on the host are missed, and so is memory that grows inside a
     library. Losses that are collected on purpose, to be summed before one `backward()`, are reported. Call

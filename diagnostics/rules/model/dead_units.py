@@ -68,8 +68,8 @@ class DeadUnits(Rule):
     ```
 
     ## Thresholds
-    The layer must have at least 32 units, and at least 90% of them must be dead for at least 8 examples. The
-    thresholds are our own. They are based on untrained PyTorch models with 10 to 200 seeds each:
+    The layer must have at least 32 units, and at least 90% of them must be dead for at least 8 examples. These
+    thresholds are based on untrained PyTorch models, with 10 to 200 seeds each:
 
     | model | dead units in a layer, at most |
     |---|---|

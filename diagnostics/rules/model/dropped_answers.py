@@ -33,7 +33,7 @@ class DroppedAnswers(Rule):
 
     ## Thresholds
     In both training-mode runs, between 2% and 99% of the predictions must be 0. In evaluation mode, none may be.
-    These thresholds are our own. The target of the loss must be known.
+    The target of the loss must be known.
 
     ## Known problems
     Predictions that are dropped on purpose are reported.

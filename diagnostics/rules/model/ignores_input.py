@@ -62,8 +62,6 @@ class IgnoresInput(Rule):
     - they vary less than 20% as much from example to example as the inputs do, and
     - the loss fell by less than 2% from the third quarter of the run to the last.
 
-    These thresholds are our own.
-
     ## Known problems
     Batches in which all inputs or all labels are equal are not checked. Nothing is reported if the copy's loss
     ever fell below that of the best constant prediction, because the copy then used its input. A baseline that

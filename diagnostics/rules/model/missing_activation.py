@@ -48,7 +48,7 @@ class MissingActivation(Rule):
 
     The finding is a warning if an RBF (radial basis function) fit to some training rows also predicts other rows.
     If the loss is a squared error, the final error of the run must be at least twice that of the fit. Otherwise
-    the finding is a note. These thresholds are our own.
+    the finding is a note.
 
     ## Known problems
     Networks that are intentionally deep and linear are reported as a note. Only models with a single numeric input

@@ -65,7 +65,7 @@ class MissingPositions(Rule):
       token counts. For classes, the error is also lower by three standard errors.
 
     The finding is also a note if the loss of a constant prediction is not known, or if the loss still fell by more
-    than 10% from the second third of the run to the last. These thresholds are our own.
+    than 10% from the second third of the run to the last.
 
     ## Known problems
     Decoders without position embeddings are not reported, because a causal mask reveals the order. Rows of floats

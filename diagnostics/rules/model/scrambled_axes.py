@@ -68,7 +68,7 @@ class ScrambledAxes(Rule):
 
     For scrambled colour images, there must be at least 8 images with at least 16 pixels a side. The mean squared
     difference between neighbours in the other axis order must be at most 60% of its value in the current order,
-    and at most half of that between any two pixels. The finding is then a warning. These thresholds are our own.
+    and at most half of that between any two pixels. The finding is then a warning.
 
     ## Known problems
     Views of the inputs, before the first layer with weights, are found only if they scramble colour images.

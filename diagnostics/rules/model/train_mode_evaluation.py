@@ -71,8 +71,6 @@ class TrainModeEvaluation(Rule):
     warning if the loss compares the predictions with a target and a new draw changes a prediction by more than 5%
     of the spread of the predictions across examples.
 
-    These thresholds are our own.
-
     ## Known problems
     Monte Carlo dropout evaluates in training mode on purpose. It is reported as a note, or as a warning if the
     model has batch norm. Passes that recalibrate the batch norm statistics are reported if they occur twice,

@@ -66,7 +66,7 @@ class WrongBatchNormMomentum(Rule):
     statistics are reported as a warning if the run is complete and has at least 100 steps, but fewer than five
     times that number. With the statistics of the rows themselves, accuracy must exceed the share of the most
     frequent class by two standard errors. With the running statistics, it must exceed that share by at most half
-    as much. These thresholds are our own.
+    as much.
 
     ## Known problems
     Overfitting causes a similar gap. For models that are not classifiers, the finding is a note, and lagging

@@ -47,8 +47,8 @@ class HalfPrecisionOverflow(MessageRule):
 
     ## Thresholds
     The finding is an error if a value is infinite in half precision and finite, but too large, in float32. It is a
-    warning if the output of a module in float16 reaches half of the largest number (our choice). Numbers equal to
-    the limit, and -inf, do not count, because masks contain them on purpose.
+    warning if the output of a module in float16 reaches half of the largest number. Numbers equal to the limit,
+    and -inf, do not count, because masks contain them on purpose.
 
     ## Known problems
     If a model cannot be run in float32, only `non-finite-activations` is reported. A product between two modules

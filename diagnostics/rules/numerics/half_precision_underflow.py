@@ -51,9 +51,9 @@ class HalfPrecisionUnderflow(Rule):
     ## Thresholds
     At least 10% of a layer's non-zero gradient values must equal the smallest of them. That value must be 2^-24,
     or as low as 2^-30 if clipping or averaging has scaled it down. This must hold in at least two thirds of the
-    sampled steps, and in at least 3 of them. The 10% is our own: if values are spread evenly around 0, half as
-    many (5%) are then rounded to 0. In a test under autocast, the share was 0% for an MLP of 3 layers, and 42%
-    with its loss divided by 10,000.
+    sampled steps, and in at least 3 of them. If gradient values are spread evenly around 0, another 5% are then
+    rounded to 0. In a test under autocast, the share was 0% for an MLP of 3 layers, and 42% with its loss divided
+    by 10,000.
 
     ## Known problems
     A layer whose gradient is entirely 0 counts only if other layers show underflow. bfloat16 has the range of

@@ -45,7 +45,6 @@ class MixedPrecisionMisuse(MessageRule):
     8 steps and 8 scaled losses but no call to `scaler.step` or `scaler.unscale_`. The script must not read
     `.grad`. Clipping is reported if at least 3 scaler steps had clipped gradients, 90% of them while the gradients
     were still scaled and above the limit. The limit must be at most 1% of the scale. Both findings are warnings.
-    These thresholds are our own.
 
     ## Known problems
     Gradients clipped by hand, as with `p.grad.clamp_()`, are not detected.

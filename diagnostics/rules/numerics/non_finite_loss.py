@@ -50,7 +50,7 @@ class NonFiniteLoss(MessageRule):
     ## Thresholds
     None for the loss. A trait is named only if all of the affected examples have it and no other example does. A
     label or a range must also be unlikely to be a coincidence: equally many examples chosen at random must share
-    it in fewer than 1 in 10 batches (our choice).
+    it in fewer than 1 in 10 batches.
 
     ## Known problems
     Before training, only one batch is used; `watch` finds a rare example once it is drawn. Batch norm spreads one

@@ -58,7 +58,7 @@ class UpdateBelowPrecision(Rule):
     over at least 50 steps. The update must be smaller than half the spacing between representable numbers at the
     weight's magnitude. With SGD, the update is the learning rate times the gradient, and must be below 5% of the
     spacing to allow for momentum. With other optimizers, it is about as large as the learning rate. The finding is
-    a note if the loss has halved anyway. These thresholds are our own.
+    a note if the loss has halved anyway.
 
     ## Known problems
     Only PyTorch's own optimizers are covered, because others may keep float32 copies, accumulate what was lost

@@ -46,8 +46,8 @@ class CannotOverfitOneBatch(Rule):
     ## Thresholds
     The lowest loss must stay above 0.9 times the loss of the best constant prediction. This is the entropy of the
     batch's labels for cross entropy, and their variance for squared error. With soft targets and binary cross
-    entropy, the targets' own entropy is first subtracted from both losses. The factor is our own; a healthy copy
-    improves by 50% or more.
+    entropy, the targets' own entropy is first subtracted from both losses. For comparison, a healthy copy improves
+    by 50% or more.
 
     The finding is a warning, not an error, because a model that learns slowly can fail too. A model with at most
     500 trainable parameters gets 500 more steps at a learning rate of 0.1.

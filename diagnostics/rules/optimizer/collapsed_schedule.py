@@ -109,8 +109,6 @@ class CollapsedSchedule(Rule):
     A schedule starts too low if its first rate is also its highest, and is the square of the optimizer's rate or
     less than 0.1% of it.
 
-    These thresholds are our own.
-
     ## Known problems
     A run in two phases with one optimizer is wrongly reported if the second rate is a thousand times lower. Only
     the highest rate among the parameter groups is tracked, so a collapse in a single group goes unnoticed.

@@ -80,7 +80,7 @@ class LearningRateTooHigh(Rule):
     A run that did not learn is also reported if copies of it, trained on its own batches, learn at a smaller rate,
     and no other single change helps nearly as much; see `not-learning`.
 
-    If gradients are never zeroed, only `gradients-not-zeroed` reports the run. These thresholds are our own.
+    If gradients are never zeroed, only `gradients-not-zeroed` reports the run.
 
     ## Known problems
     A few batches are an easy task: a rate that memorises them may still be too high for the real run. The trial is

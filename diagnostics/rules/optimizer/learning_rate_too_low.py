@@ -82,8 +82,6 @@ class LearningRateTooLow(Rule):
     A run that did not learn is also reported if copies of it, trained on its own batches, learn at a larger rate,
     and no other single change helps nearly as much; see `not-learning`.
 
-    These thresholds are our own.
-
     ## Known problems
     Many rates above these thresholds still learn slowly, but are not reported. The trial is not used if the
     learning rate is warmed up, or appears to be, or if the best constant prediction is unknown.

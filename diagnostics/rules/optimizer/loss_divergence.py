@@ -49,8 +49,6 @@ class LossDivergence(Rule):
     A loss falls without bound if it began above 0, ended ten times as far below 0, and fell at least 1.5 times as
     far in each quarter of the run as in the quarter before.
 
-    These thresholds are our own.
-
     ## Known problems
     Some healthy losses rise, such as a generator's loss in adversarial training, or the loss in Q-learning while
     the values grow.

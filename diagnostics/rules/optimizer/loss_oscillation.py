@@ -39,8 +39,7 @@ class LossOscillation(Rule):
     - They change direction at 90% of the occurrences (pure noise does so at two thirds).
     - Their mean is less than 10% below the mean of the first six losses.
 
-    These thresholds are our own. If updates change the weights by 1% or more, `learning-rate-too-high` reports the
-    run instead.
+    If updates change the weights by 1% or more, `learning-rate-too-high` reports the run instead.
 
     ## Known problems
     The same batch must be repeated, as in full-batch training or with a loader that does not shuffle. A loop that

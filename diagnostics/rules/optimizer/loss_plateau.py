@@ -92,8 +92,6 @@ class LossPlateau(Rule):
     If the scores are cosines, the lowest possible loss must be at least 90% of the loss that results from equal
     scores.
 
-    These thresholds are our own.
-
     ## Known problems
     Before training, the plateau is detected only on a few batches, and only if another learning rate gets past it;
     `cannot-overfit-one-batch` covers all other causes. In a watched run, only unweighted cross entropy on outputs

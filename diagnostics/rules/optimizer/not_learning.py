@@ -143,8 +143,6 @@ class NotLearning(Rule):
     - For that output, a simple fit leaves at most half of the constant prediction's error.
     - The error of another output has fallen to half of the error of its own constant prediction.
 
-    These thresholds are our own.
-
     ## Known problems
     A control experiment on random labels is reported as a note. A model that explains less than 3% of the targets'
     variance is reported even though it has learned a weak signal. Weighted losses are not checked. Several outputs

@@ -53,10 +53,9 @@ class OptimizerMissesParameters(MessageRule):
 
     ## Thresholds
     The finding is an error if the optimizer holds none of the model's trainable parameters. It is a warning if the
-    missing parameters make up at least 1% of the trainable weights (our choice). It is also a warning if the
-    optimizer holds tensors that the model does not have, as happens after a layer is replaced. Otherwise it is a
-    note. For frozen new weights, the finding is a warning if they are in the last layer that runs, and otherwise a
-    note.
+    missing parameters make up at least 1% of the trainable weights. It is also a warning if the optimizer holds
+    tensors that the model does not have, as happens after a layer is replaced. Otherwise it is a note. For frozen
+    new weights, the finding is a warning if they are in the last layer that runs, and otherwise a note.
 
     ## Known problems
     If several optimizers train one model, each of them is reported as missing the parameters that the others hold.

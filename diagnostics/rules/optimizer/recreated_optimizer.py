@@ -40,7 +40,6 @@ class RecreatedOptimizer(Rule):
     ## Thresholds
     There must be 20 steps in a row, each by a new optimizer that keeps tensors as its state, which plain SGD does
     not. A model whose weights are restored or reloaded between steps, as in test-time adaptation, is not reported.
-    This threshold is our own.
 
     ## Known problems
     An optimizer that is re-created once per epoch or every few steps is not reported.

@@ -54,7 +54,7 @@ class UnchangedParameters(Rule):
     - 20 backward passes and 20 calls to `zero_grad()` (or 20 gradient tapes) without a step.
 
     With a `tf.GradientTape`, the script must also have created an optimizer, and all biases must still have their
-    initial value of 0. These thresholds are our own.
+    initial value of 0.
 
     ## Known problems
     Individual layers that do not change are not reported. A run that is watched only after its schedule has

@@ -44,8 +44,7 @@ class UnseededRandomness(Rule):
 
     ## Thresholds
     None: a difference of one bit is enough. If the first difference is less than 1e-4 of the largest value in that
-    tensor (our choice), it is attributed to an operation without a fixed order of summation, and otherwise to
-    random numbers.
+    tensor, it is attributed to an operation without a fixed order of summation, and otherwise to random numbers.
 
     ## Known problems
     Generators that were created with a seed are reset before each of the two steps. A NumPy generator counts as

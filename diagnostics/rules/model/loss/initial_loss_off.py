@@ -55,8 +55,6 @@ class InitialLossOff(Rule):
     The finding becomes a note if the last third of the losses is below half of ln C. It also becomes a note if the
     loss fell below its initial value but the run had fewer than 100 steps.
 
-    The expected loss of ln C is from the source below; the thresholds are our own.
-
     ## Known problems
     In a simulation with Keras' Glorot initialisation and wide features, up to 2 in 100 healthy models were
     reported. A pretrained language model on text unlike its training text may be reported too.

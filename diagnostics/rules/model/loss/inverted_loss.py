@@ -62,8 +62,6 @@ class InvertedLoss(Rule):
     - For other targets, the gradient is a negative multiple of the error (cosine 0.999), but not of the target
       alone.
 
-    The thresholds are our own.
-
     ## Known problems
     Keras is covered only on TensorFlow, with one output, after `fit` or `train_on_batch` under `diagnose run`.
     PyTorch is covered only for models that return a single tensor. A loss that is meant to keep the predictions

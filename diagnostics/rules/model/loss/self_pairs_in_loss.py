@@ -43,7 +43,7 @@ class SelfPairsInLoss(Rule):
     ## Thresholds
     There must be at least 8 rows, each with as many scores as there are rows. The score matrix must be symmetric.
     Its diagonal must have equal values that are the highest in their rows, to within 0.2% of the largest score. No
-    row may be its own target. These thresholds are our own.
+    row may be its own target.
 
     ## Known problems
     Similarities between vectors with different norms, such as plain dot products, are not checked.

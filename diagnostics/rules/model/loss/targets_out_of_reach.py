@@ -87,8 +87,6 @@ class TargetsOutOfReach(Rule):
       PyTorch, these rows must contain only 0 and 1 and cover at most 50 classes.
     - CTC: a single blank in a target is enough, and so are too few frames in half of the examples.
 
-    These thresholds are our own.
-
     ## Known problems
     Only one batch is checked, and only if the last activation is known. A loss that ignores some targets, such as
     -1, is checked only if its value shows that it did not ignore them.

@@ -38,9 +38,9 @@ class UnusedClasses(Rule):
     ```
 
     ## Thresholds
-    There must be more than twice as many outputs as classes, and at least 10 more. Both thresholds are our own;
-    they allow for a few reserved or rare classes. The finding is a warning only if the number of classes is known,
-    from the class names or because every row was read. Otherwise it is a note.
+    There must be more than twice as many outputs as classes, and at least 10 more. These margins allow for a few
+    reserved or rare classes. The finding is a warning only if the number of classes is known, from the class names
+    or because every row was read. Otherwise it is a note.
 
     ## Known problems
     An output layer that was widened on purpose is reported if there are few classes, for example one rounded up to
