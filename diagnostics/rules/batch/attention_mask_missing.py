@@ -34,7 +34,7 @@ class AttentionMaskMissing(Rule):
 
     ## Why it is bad
     Without a mask, a Hugging Face model attends to every position, including the padding. The prediction for an
-    example then depends on the lengths of the other examples in its batch. Accuracy drops, and depends on the
+    example then depends on the lengths of the other examples in its batch. Accuracy drops and varies with the
     batch size.
 
     ## Example
@@ -53,8 +53,8 @@ class AttentionMaskMissing(Rule):
     One example must have at least 2 pad tokens at one end, and another must have fewer at the same end.
 
     If predictions were compared, at least 2 of them, and at least 10%, must change when the padding is removed. A
-    predicted class must become a different class; any other prediction must change by more than half the standard
-    deviation across the rows.
+    classifier must predict a different class; any other prediction must change by more than half the standard
+    deviation of the predictions across rows.
 
     ## Known problems
     Classes named `…ForCausalLM` and `…LMHeadModel` are not reported for padding at the end, because a causal model

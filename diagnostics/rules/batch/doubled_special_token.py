@@ -16,8 +16,8 @@ class DoubledSpecialToken(Rule):
 
     ## What it does
     Checks whether all rows of a batch begin with the same token id twice in a row, and whether that token never
-    appears on its own except at the end. If the pair also occurs later in the rows, the turns of a conversation
-    were tokenized separately.
+    appears on its own except at the end. If the two tokens also occur together later in a row, the turns of a
+    conversation were tokenized separately.
 
     ## Why it is bad
     The start token was added by a chat template or by hand, and again by the tokenizer. A pretrained model has
@@ -37,9 +37,8 @@ class DoubledSpecialToken(Rule):
     ```
 
     ## Thresholds
-    There must be at least 4 rows, each with at least 4 tokens after the repeated one. The finding is a note if the
-    model is not from transformers, because its tokens may be letters, and each text may begin with a double
-    letter.
+    There must be at least 4 rows, each with at least 4 tokens after the repeated token. The finding is a note if
+    the model is not from transformers: its tokens may be letters, and each text may begin with a double letter.
 
     ## Known problems
     Only one batch is checked, and only the beginning of its rows.

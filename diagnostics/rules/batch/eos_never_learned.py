@@ -22,10 +22,12 @@ class EosNeverLearned(Rule):
 
     ## What it does
     Checks a batch for a language model whose labels are the input tokens or the next tokens. The rule fires if
-    texts end within the batch, but the end-of-text token is not a label anywhere. The finding says why: its label
-    is ignored, the attention mask treats it as padding, or the texts contain no such token.
+    texts end within the batch, but the end-of-text token is not a label anywhere. The finding gives the reason:
+    the token's label is ignored, the attention mask treats the token as padding, or the texts contain no
+    end-of-text token.
 
-    For an encoder-decoder model such as T5, it checks the targets that are shorter than the longest of the batch.
+    For an encoder-decoder model such as T5, it checks all targets of the batch that are shorter than the longest
+    one.
 
     ## Why it is bad
     The model never learns where a text ends. The loss is low, but generated text runs on until `max_new_tokens`,
@@ -50,10 +52,10 @@ class EosNeverLearned(Rule):
     ```
 
     ## Thresholds
-    At least 2 texts must end within the batch and have at least 4 labels that are not ignored. If no text has an
-    unmasked end token, the finding is only a note. It remains a warning if the labels at the beginning of at least
-    2 texts are ignored, as they are for prompts. Among a decoder's targets, at least 2 must be shorter than the
-    longest, which must have 4 labels.
+    At least 2 texts must end within the batch and have at least 4 labels that are not ignored. If the end tokens
+    of all texts are masked or missing, the finding is only a note, unless the labels at the beginning of at least
+    2 texts are ignored, as they are for prompts. For an encoder-decoder model, at least 2 targets must be shorter
+    than the longest one, which must have at least 4 labels.
 
     ## Known problems
     Only one batch is checked. A batch without an attention mask, or with blocks of equal length, is not checked. A

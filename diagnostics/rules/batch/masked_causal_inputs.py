@@ -18,13 +18,13 @@ class MaskedCausalInputs(Rule):
 
     ## What it does
     Compares the labels of a batch with its tokens if the model is a causal language model from transformers that
-    computes its own loss. The rule fires if only some of the tokens have a label, and those tokens differ from
+    computes its own loss. The rule fires if only some of the tokens have a label, and these tokens differ from
     their labels.
 
     ## Why it is bad
-    A causal model predicts the next token from the tokens before it. Here the loss covers only a few tokens of
-    each text, and the model reads mask tokens or random tokens in their place. It is later used on texts without
-    any mask tokens. `DataCollatorForLanguageModeling` masks tokens by default.
+    A causal model predicts the next token from the tokens before it. With masking, the loss covers only a few
+    tokens of each text, and the model reads mask tokens or random tokens in their place. At inference, the model
+    is used on texts without mask tokens. `DataCollatorForLanguageModeling` masks tokens by default.
 
     ## Example
     ```python

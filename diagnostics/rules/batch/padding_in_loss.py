@@ -15,8 +15,8 @@ class PaddingInLoss(Rule):
     """Padding positions contribute to the loss.
 
     ## What it does
-    Checks the labels where the attention mask is 0, in a batch with one label per token. They should have the
-    value that the loss ignores (-100 by default). For decoders from transformers, whose labels are not aligned
+    Checks the labels where the attention mask is 0, in a batch with one label per token. These labels should have
+    the value that the loss ignores (-100 by default). For decoders from transformers, whose labels are not aligned
     with the input, it looks for label rows that end with several pad tokens.
 
     ## Why it is bad
@@ -37,12 +37,13 @@ class PaddingInLoss(Rule):
     ```
 
     ## Thresholds
-    None: one such label is enough, except at the first padding position of each example. The label there may be an
-    end-of-text token that is also the pad token, which a language model has to learn.
+    None: a single padding position whose label is not ignored is enough. The first padding position of each
+    example does not count, because its label may be an end-of-text token that doubles as the pad token, and a
+    language model has to learn it.
 
     ## Known problems
-    The rule is not checked in Keras if masks or sample weights may exclude the padding, or for decoders from other
-    libraries whose labels are not aligned with the input.
+    The rule does not check Keras models whose masks or sample weights may exclude the padding, or decoders from
+    other libraries whose labels are not aligned with the input.
 
     ## Sources
     PyTorch's documentation for `torch.nn.CrossEntropyLoss` (`ignore_index`); the Hugging Face course, chapter 7,

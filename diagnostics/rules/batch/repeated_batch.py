@@ -34,7 +34,7 @@ class RepeatedBatch(Rule):
 
     ## Why it is bad
     The dataset claims to have many rows but returns only one, or a generator yields its first batch forever. The
-    model memorises these few rows: the training loss falls quickly to zero, and the model does not generalise.
+    model memorises the same few rows: the training loss falls quickly to zero, and the model does not generalise.
 
     ## Example
     ```python
@@ -55,17 +55,18 @@ class RepeatedBatch(Rule):
 
     - At least 8 rows were read, and all are identical.
     - At least 64 rows (or 4 batches, if that is more) were read, and the distinct rows among them fit into one
-      batch. Their number is below 5% of the rows read, or exactly the batch size.
-    - A watched run had at least 20 steps, all on the same batch. This is a note, because the dataset may fit into
-      one batch. It is a warning if the loader's dataset is known to have at least four times as many rows as the
-      batch.
+      batch. The number of distinct rows is below 5% of the rows read, or exactly the batch size.
+    - A watched run had at least 20 steps, all on the same batch. The finding is then a note, because the dataset
+      may fit into one batch, or a warning if the loader's dataset is known to have at least four times as many
+      rows as the batch.
     - At least 64 rows from the batches of a watched run were checked, and at most an eighth of them are distinct.
-      The dataset itself has at least eight times as many distinct rows.
+      The dataset has at least eight times as many distinct rows as these batches.
 
     ## Known problems
-    In a table with few columns, rows naturally repeat. The second threshold therefore applies only to rows of at
-    least 16 values. A toy dataset that repeats a few sentences is reported, and so is a batch that is repeated on
-    purpose, to see whether the model can memorise it. Random augmentation hides repeated rows.
+    In a table with few columns, rows naturally repeat. The second threshold (64 rows) therefore applies only to
+    rows of at least 16 values. A toy dataset that repeats a few sentences is reported, and so is a batch that is
+    repeated on purpose, to see whether the model can memorise it. Repeated rows are missed if random augmentation
+    changes them.
 
     ## Sources
     The documentation for `torch.utils.data.Dataset` (`__getitem__`) and `keras.utils.PyDataset`; Andrej Karpathy,

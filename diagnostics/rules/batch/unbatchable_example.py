@@ -14,7 +14,7 @@ class UnbatchableExample(MessageRule):
 
     ## Why it is bad
     The default collate function stacks tensors, arrays and numbers; it cannot stack None, PIL images or custom
-    objects. If a batched function passed to `Dataset.map` returns more rows than it received, the columns that it
+    objects. If a batched function passed to `Dataset.map` returns more rows than it received, all columns that it
     does not return are too short.
 
     ## Example

@@ -23,10 +23,10 @@ class UnstableBatch(Rule):
     """The same rows give a different batch when they are read again.
 
     ## What it does
-    Makes two copies of the dataset and the collator. One reads the rows of a batch for the first time; the other
-    has already read them once. All random number generators start from the same state. If the two batches differ,
-    reading has changed the data. If nothing can be copied, the rule checks whether the spread of the inputs has
-    shrunk permanently.
+    Reads the rows of one batch with two copies of the dataset and the collator: the first copy reads the rows
+    once, the second twice. Every read starts from the same state of all random number generators. If the last
+    batch of the second copy differs from that of the first, reading the data changed it. If the dataset cannot be
+    copied, the rule checks whether the spread of the inputs has shrunk permanently.
 
     ## Why it is bad
     The dataset returns a list, array or dict that it also stores, and the collator appends to it, or normalises it
@@ -52,11 +52,11 @@ class UnstableBatch(Rule):
 
     ## Thresholds
     Integers must be equal; other numbers must agree to five digits. If the second read raises an exception, the
-    finding is an error. If worker processes start each epoch with a fresh copy, the finding is only a note,
-    because the changes are lost with the copy.
+    finding is an error. If worker processes start each epoch with a fresh copy of the dataset, the finding is only
+    a note, because the changes are lost with the copy.
 
     The spread has shrunk if the standard deviation (the median over channels) fell to 5% of its earlier value or
-    less and stayed there. There must be at least 3 sampled batches before the drop and at least 3 after it.
+    less and stayed there. At least 3 batches must have been sampled before the drop and at least 3 after it.
 
     ## Known problems
     The rule does not check
@@ -66,8 +66,8 @@ class UnstableBatch(Rule):
     - datasets that keep track of what was read (a curriculum, a buffer), or
     - datasets that draw random numbers from a source that cannot be reset.
 
-    Training for one epoch reads each row once and is not affected. Noise that is annealed on purpose also shrinks
-    the spread of the inputs.
+    Training for a single epoch is not affected, because each row is read once. Noise that is annealed on purpose
+    also shrinks the spread of the inputs.
 
     ## Sources
     NumPy's documentation, "Copies and views"; the documentation for `torch.utils.data` (`collate_fn`,

@@ -16,7 +16,7 @@ class UntrainedNewTokens(Rule):
 
     ## What it does
     Under `diagnose run`, the rule records the rows that `resize_token_embeddings` adds to the embedding of a
-    transformers model, and looks for their tokens in a batch if the embedding is frozen.
+    transformers model, and looks for the new tokens in a batch if the embedding is frozen.
 
     ## Why it is bad
     The new rows keep their initial values, which are random or near the mean of the other rows, so the new tokens
@@ -40,7 +40,7 @@ class UntrainedNewTokens(Rule):
     ```
 
     ## Thresholds
-    None: a single new token in the batch is enough. Padding does not count.
+    None: a single new token in the batch is enough, unless it is padding.
 
     ## Known problems
     New rows that the script then loads or writes itself are not reported. If the embedding requires a gradient but

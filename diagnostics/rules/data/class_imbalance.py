@@ -31,12 +31,12 @@ class ClassImbalance(Rule):
     ## What it does
     Counts the labels of rows drawn from the whole dataset. Reports a class with at least 90% of the labels, unless
     class weights in the loss or a sampler compensate for it. Also reports class weights that grow with the label
-    count, and balanced weights in the wrong order, as from `value_counts()`, which sorts by frequency instead of
-    class id.
+    count, and balanced weights in the wrong order, such as weights computed from `value_counts()`, which sorts by
+    frequency instead of class id.
 
     ## Why it is bad
-    Cross entropy weights all rows equally, so the fastest way to lower the loss is to predict the common class.
-    From the first epoch on, accuracy equals the share of that class, and the model seems to work.
+    Cross entropy weights all rows equally, so the fastest way to lower the loss is to always predict the common
+    class. From the first epoch on, accuracy equals the share of that class, and the model seems to work.
 
     ## Example
     ```python
@@ -51,29 +51,29 @@ class ClassImbalance(Rule):
     ```
 
     ## Thresholds
-    The common class must have a share of at least 0.9, and there must be at least 50 rows.
+    At least 50 rows must have been read, and one class must have at least 90% of the labels.
 
-    Class weights are reported if they grow with the label counts. The ratio of any two weights must equal the
-    ratio of the label counts of their classes, to within 15% plus sampling error. The most common class must have
-    at least twice the labels and twice the weight of the rarest.
+    Class weights that grow with the label counts are reported under two conditions: the ratio of any two weights
+    equals the ratio of the label counts of their classes, to within 15% plus sampling error, and the most common
+    class has at least twice as many labels and twice the weight of the rarest.
 
-    Weights count as balanced but in the wrong order if three conditions hold:
+    Weights are reported as balanced but in the wrong order if three conditions hold:
 
-    - Their inverses add up, within 1%, to the number of classes, the number of rows, or 1.
+    - The inverses of the weights add up, within 1%, to the number of classes, the number of rows, or 1.
     - The inverses are distributed like the label counts.
-    - Some class has at least twice as many labels as its weight implies.
+    - At least one class has at least twice as many labels as its weight implies.
 
     ## Known problems
-    The imbalance may be real. In that case, judge the model by a metric on which a constant prediction scores
-    badly, and ignore this rule.
+    If the imbalance is real, ignore this rule, and judge the model by a metric on which a constant prediction
+    scores badly.
 
-    The finding is only a note if something that the rule cannot see may compensate:
+    The finding is only a note if something that the rule cannot see may compensate for the imbalance:
 
-    - Keras before `fit`, which receives the class weights (`diagnose run` sees them)
+    - in Keras before training, class weights that are passed to `fit` later (`diagnose run` sees them)
     - a custom loss
     - a PyTorch batch that contains only one class
     - a `Trainer` with its own sampler
-    - a single output, because such a model is often evaluated on its ranking of the rows
+    - a model with a single output, which is often evaluated on its ranking of the rows
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (how well a random model would score);

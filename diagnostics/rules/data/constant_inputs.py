@@ -64,7 +64,7 @@ class ConstantInputs(Rule):
     ```
 
     ## Thresholds
-    There must be at least 8 examples. Single columns need at least 32, and are checked only in tables of at most
+    There must be at least 8 examples. Single columns are checked if there are at least 32 examples and at most
     1000 columns. The severity depends on what is constant:
 
     - If all inputs are equal and the labels differ, the finding is an error.
@@ -72,15 +72,15 @@ class ConstantInputs(Rule):
       it is a warning.
     - If only some inputs or columns are constant, it is a note.
 
-    There must be at least 8 blank rows of at least 16 values, making up at least 2% of the sampled rows. They must
-    have at least two different targets. The value that fills them must make up at most 1% of the values in the
-    other rows.
+    There must be at least 8 blank rows of at least 16 values, making up at least 2% of the sampled rows. The blank
+    rows must have at least two different targets, and the value that fills them must make up at most 1% of the
+    values in the other rows.
 
     ## Known problems
     Only one batch is checked, so a column that rarely changes looks constant. Columns that are constant at 0, or
-    at the smallest value of the table, are not reported, because rare categories look the same. Integers, and
-    inputs named after masks, positions, lengths, weights or token types, count only if all other inputs are
-    constant.
+    at the smallest value of the table, are not reported, because rare categories look the same. Constant integers,
+    and constant inputs named after masks, positions, lengths, weights or token types, are reported only if all
+    other inputs are constant too.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "become one with the data"; scikit-learn's

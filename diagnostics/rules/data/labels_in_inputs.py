@@ -44,9 +44,9 @@ class LabelsInInputs(Rule):
     ## What it does
     If a batch has no target even though the loss needs one, the rule checks whether one of its inputs is named
     `labels`, `label`, `label_ids`, `targets`, `target` or `y`. After a crash, it reads the same information from
-    the traceback. In a watched run, it looks for an input value that equals the target. For a masked language
-    model, it looks for targets that are the mask token itself, which means that the labels were copied after
-    masking.
+    the traceback. In a watched run, the rule looks for an input value that equals the target. For a masked
+    language model, it looks for targets that are the mask token itself, which means that the labels were copied
+    after masking.
 
     ## Why it is bad
     If a batch is a single dict, Keras treats everything in it as inputs, labels included. The target is then None,
@@ -82,27 +82,27 @@ class LabelsInInputs(Rule):
     KerasHub model has no loss of its own and fails with `No loss to compute`.
 
     ## Thresholds
-    None for a batch without a target. Otherwise, one value in each row must reveal the target: it equals a
-    regression target that takes at least 20 different values, or each class has its own value. This must hold
-    without exception in at least 100 rows, and at exactly one position in the row.
+    There is no threshold for a batch without a target. If there is a target, one value in each row must reveal it:
+    the value equals a regression target that takes at least 20 different values, or each class has its own value.
+    There must be at least 100 rows without an exception, and exactly one position in the row at which this holds.
 
-    In a sequence of measurements, that value must be in the last step. A value in an earlier step counts only if
-    at least 10 rows overlap.
+    In a sequence of measurements, the value that reveals the target must be in the last step, unless at least 10
+    rows overlap.
 
     If the targets are the tokens of an input, the rule replaces that input with random tokens, and the trained
     model must return at least 90% of them. A model that may be an autoencoder is not reported.
 
-    A token counts as the mask token if four conditions hold:
+    A token is recognised as the mask token if four conditions hold:
 
     - Every target equals the input at its position.
     - At most half of the positions have a target.
     - The token fills at least half of the positions that have a target.
-    - It occurs nowhere else.
+    - The token occurs nowhere else.
 
     ## Known problems
     Targets under other names are not recognised. A model that computes its own loss (`add_loss`, a custom
-    `train_step`, a Hugging Face model with labels) needs its labels among the inputs; it is not reported if this
-    can be detected.
+    `train_step`, a Hugging Face model with labels) needs its labels among the inputs. It is not reported if the
+    rule can detect that it computes its own loss.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow); the documentation for

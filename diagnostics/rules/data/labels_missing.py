@@ -23,7 +23,7 @@ class LabelsMissing(MessageRule):
 
     ## What it does
     Looks for labels in a batch when the training loop uses the loss that the model returns, as `Trainer` does by
-    default. After a crash, it examines the model's inputs and outputs, or the arguments of `fit`.
+    default. After a crash, the rule examines the model's inputs and outputs, or the arguments of `fit`.
 
     ## Why it is bad
     A Hugging Face model computes its loss only if its inputs contain `labels`; otherwise it returns only logits.
@@ -43,7 +43,7 @@ class LabelsMissing(MessageRule):
     ```
 
     ## Thresholds
-    None: the labels are either there or not.
+    None: either the batch has labels, or it has none.
 
     ## Known problems
     Before training, a batch without labels is reported only if the model is known to compute the loss. A custom

@@ -30,15 +30,15 @@ class LabelsUnrelated(Rule):
     ## What it does
     Recognises some training rows by their content throughout the run, and compares each row's target with the one
     it had when it first appeared. The inputs are paired with the wrong targets if the targets change about as
-    often as under random reassignment, and the new targets belong to other rows.
+    often as if they were reassigned at random, and the new targets belong to other rows.
 
     `diagnose run` also searches the script for two mistakes: inputs and targets that are shuffled in place one
     after the other without reseeding the generator, and inputs that are filtered by content while their targets
     are only cut to the same length.
 
     If the model tags tokens, the rule checks whether the start tokens of one batch have several different tags,
-    while the ends of its rows have at most one. For the first batch of a run, it checks whether the collator or
-    the loop reordered the inputs without the targets.
+    while the tokens at the ends of its rows have at most one. For the first batch of a run, it checks whether the
+    collator or the loop reordered the inputs without the targets.
 
     ## Why it is bad
     Targets that are unrelated to their rows cannot be learned: the loss ends up no better than that of a constant
@@ -62,13 +62,14 @@ class LabelsUnrelated(Rule):
     ## Thresholds
     At least 32 rows must recur, and hardly any of them may occur twice within an epoch. All of these must hold:
 
-    - The share of unchanged targets exceeds the share under a random reassignment by at most two standard
+    - The share of unchanged targets exceeds the share expected from random reassignment by at most two standard
       deviations.
-    - The mean squared change is at least 80% of the change under a random reassignment. Noisy labels change less.
+    - The mean squared change of the targets is at least 80% of the change expected from random reassignment. Noisy
+      labels change less.
     - At least a quarter of the changed targets belonged to other rows.
     - Within a batch, the targets of neighbouring rows differ at least 90% as much as the targets of two random
       rows.
-    - In PyTorch, the loss is at least 95% of that of a constant prediction.
+    - In PyTorch, the loss is at least 95% of the loss of a constant prediction.
 
     For tags, the batch must have at least 8 rows. At least 10% of its start tokens must have a different tag from
     the majority, while all tokens in the last quarter of every row share one tag or are ignored.
@@ -78,8 +79,8 @@ class LabelsUnrelated(Rule):
 
     ## Known problems
     Augmented rows differ each time and cannot be tracked. Images drawn with replacement are mistaken for rows that
-    naturally repeat. If the targets were reordered once before training, other than by two shuffles in the script,
-    the labels look noisy: see `not-learning`.
+    naturally repeat. Targets that were reordered only once, before training, look like noisy labels unless the
+    script contains the two shuffles; see `not-learning`.
 
     ## Sources
     Public reports of permutations applied to the inputs only, and of `tf.data` pipelines whose datasets were

@@ -31,7 +31,7 @@ class LeakedEvaluationRows(Rule):
     cross-validation train the same model.
 
     ## Why it is bad
-    The model may have memorised rows that it was trained on, so the score is too high. Overfitting looks like
+    The model may have memorised the rows that it was trained on, so the score is too high. Overfitting looks like
     progress.
 
     ## Example
@@ -47,25 +47,26 @@ class LeakedEvaluationRows(Rule):
     ```
 
     ## Thresholds
-    At least 1% of the compared evaluation rows, and at least 5 of them, must be in the training set. Windows count
-    as overlapping if at least half of the evaluation rows recur in training windows, shifted by a few steps.
+    At least 1% of the compared evaluation rows, and at least 5 of them, must be in the training set. Overlapping
+    windows are reported if at least half of the evaluation rows recur in training windows, shifted by a few steps.
 
     If few distinct rows are possible, some evaluation rows occur in the training set by chance. The rule estimates
     this chance from the number of duplicates within the training set. The finding is a note if the share of leaked
     rows is at most twice the estimate, or if the training set contains most of the possible rows. If all
-    evaluation rows are in the training set, it is a note only if the estimate is at least 90%.
+    evaluation rows are in the training set, the finding is a note only if the estimate is at least 90%.
 
     A model that is fitted several times is reported if three conditions hold:
 
-    - Two evaluations follow different fits that share rows.
-    - 90% of the evaluation rows were used in earlier fits, but none in the latest one.
-    - Each fit starts with the weights of the previous one.
+    - Two evaluations follow two different fits, whose training sets share rows.
+    - At least 90% of the evaluation rows were used in earlier fits, but none of them in the latest fit.
+    - Each fit starts with the weights of the previous fit.
 
     ## Known problems
     Some duplicates are natural: short texts ("thank you"), tables with few columns, blank images. Rows that were
-    copied before the split to balance the classes look the same but are a real leak. Near-duplicates (a different
-    crop, an extra space) are not detected. If the training set is large, only part of it is compared, and the true
-    number is higher. If only variable names in the script indicate which data is held out, the finding is a note.
+    copied before the split to balance the classes look like natural duplicates but are a real leak.
+    Near-duplicates (a different crop, an extra space) are not detected. If the training set is large, only part of
+    it is compared, and the true number of leaked rows is higher. If only variable names in the script indicate
+    which data is held out, the finding is a note.
 
     ## Sources
     Katherine Lee et al., "Deduplicating Training Data Makes Language Models Better" (2022), on train-test overlap

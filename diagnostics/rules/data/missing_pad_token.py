@@ -12,8 +12,9 @@ class MissingPadToken(MessageRule):
     Recognises the errors that the tokenizers and sequence classifiers in transformers raise in this case.
 
     ## Why it is bad
-    Models such as GPT-2 and Llama were trained on packed text and have no padding token. A batch of rows with
-    different lengths needs one, and so does a classifier that looks for the last token before the padding.
+    Models such as GPT-2 and Llama were trained on packed text and have no padding token. But a batch of rows with
+    different lengths needs a padding token, and so does a classifier that looks for the last token before the
+    padding.
 
     ## Example
     ```python

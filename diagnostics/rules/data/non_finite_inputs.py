@@ -47,12 +47,12 @@ class NonFiniteInputs(MessageRule):
     ```
 
     ## Thresholds
-    None: one such value is enough.
+    None: a single NaN or infinity is enough.
 
     ## Known problems
-    If the loss and the gradients are finite, nothing is reported, because the loss may mask unknown targets and
-    the model may fill gaps. Before training, only one batch is checked, so a bad row elsewhere is found only when
-    the model trains on it.
+    If the loss and the gradients are finite, nothing is reported: the loss may mask unknown targets, and the model
+    may replace missing inputs. Before training, only one batch is checked, so a bad row elsewhere is found only
+    when the model trains on it.
 
     ## Sources
     IEEE 754: an operation on a NaN gives a NaN. The Keras version of the Hugging Face course, chapter 8,

@@ -19,17 +19,17 @@ class RepeatedWorkerRandomness(Rule):
 
     In TensorFlow, `diagnose run` looks for traced functions that draw from NumPy's or Python's random generators:
     a `train_step`, a `call`, a `tf.function`, or a function given to `dataset.map`. It reports a generator that
-    was used while tracing, but not in the calls that followed.
+    was used while the function was traced, but not in the calls that followed.
 
     ## Why it is bad
     Each worker gets a copy of the dataset and of its generator. All workers therefore draw the same sequence: with
     4 workers, you get only a quarter as many distinct augmentations. Unless the workers are persistent, every
-    epoch repeats these draws. PyTorch gives each worker a different seed only for the global generators: `torch`,
-    `random` and `numpy.random`.
+    epoch repeats this sequence. PyTorch gives each worker a different seed only for the global generators:
+    `torch`, `random` and `numpy.random`.
 
-    TensorFlow runs the Python code of a traced function only once, and builds a graph from it. A number from NumPy
-    becomes a constant of this graph: each step uses the same negatives or the same noise, and a `map` flips either
-    all images or none.
+    TensorFlow runs the Python code of a traced function only once, and builds a graph from it. A random number
+    from NumPy becomes a constant of this graph: every step uses the same negatives or the same noise, and a `map`
+    flips either all images or none of them.
 
     ## Example
     ```python
@@ -52,15 +52,14 @@ class RepeatedWorkerRandomness(Rule):
     ```
 
     ## Thresholds
-    None. With a single worker, the finding is a note, and only if the worker is not persistent. A `__getitem__`
-    counts if it always seeds a global generator with the same value and then calls a function that draws noise.
-
-    A traced function counts if at least 8 calls without a new draw followed, or if the dataset has at least 8
-    elements (or an unknown number).
+    None for several workers. With a single worker, the finding is a note, and only if the worker is not
+    persistent. A `__getitem__` is reported if it always seeds a global generator with the same value and then
+    calls a function that draws noise. A traced function is reported if it was called at least 8 more times without
+    a new draw, or if the dataset has at least 8 elements (or an unknown number).
 
     ## Known problems
-    A generator counts as copied unless the code of its class or of `worker_init_fn` calls `get_worker_info` or
-    `seed`, or assigns a new generator.
+    The rule assumes that a generator is copied unless the code of its class or of `worker_init_fn` calls
+    `get_worker_info` or `seed`, or assigns a new generator.
 
     ## Sources
     The documentation for `torch.utils.data`, "Randomness in multi-process data loading"; tensorflow/tensorflow,

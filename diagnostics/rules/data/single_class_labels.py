@@ -34,12 +34,12 @@ class SingleClassLabels(MessageRule):
 
     ## What it does
     Compares the labels of the rows that were read. The finding is an error if the whole dataset was read, and a
-    warning if only a sample of it or its first rows were. In Keras, rows whose class has a weight of 0 do not
-    count. If each row has several labels, as in a segmentation mask, all of them are compared. In a watched run,
-    the labels of a cross entropy, or of a squared error with one output, are inferred from the gradients in the
+    warning if only a sample or the first rows were read. In Keras, rows whose class has a weight of 0 are left
+    out. If each row has several labels, as in a segmentation mask, all of them are compared. In a watched run,
+    labels for cross entropy, or for squared error with a single output, are inferred from the gradients in the
     sampled steps.
 
-    It also looks for targets that were made nearly equal by mistake:
+    The rule also looks for targets that were made nearly equal by mistake:
 
     - With a squared or absolute error: integer targets that are all 0, except for at most a single 1, because
       numbers between 0 and 1 were cast to integers.
@@ -47,8 +47,8 @@ class SingleClassLabels(MessageRule):
 
     ## Why it is bad
     The model learns to predict that class for every input. The loss falls to zero within a few steps and the
-    accuracy rises to 1, so nothing looks wrong. The usual causes are a filter that kept one class, a label column
-    filled with a constant, or reading only the beginning of a file that is sorted by class.
+    accuracy rises to 1, so nothing looks wrong. The usual causes are a filter that kept only one class, a label
+    column filled with a constant, and a file sorted by class of which only the beginning was read.
 
     ## Example
     ```python
@@ -62,14 +62,14 @@ class SingleClassLabels(MessageRule):
     ```
 
     ## Thresholds
-    There must be at least 20 rows, or 100 with a squared error. Targets count as equal if they differ from their
-    mean by less than one millionth, in absolute or relative terms.
+    There must be at least 20 rows, or 100 with a squared error. Targets are treated as equal if they differ from
+    their mean by less than one millionth, in absolute or relative terms.
 
     ## Known problems
-    With a single sigmoid output, a finding about the first rows is only a note, because adversarial training fits
-    a model to one label at a time. In a watched run, the finding is also only a note if all labels are 1, because
-    a model that ranks pairs has no other label. With a squared error, events as rare as one in 500 rows look like
-    targets that were cast to integers.
+    With a single sigmoid output, a finding based on the first rows is only a note, because adversarial training
+    fits a model to one label at a time. In a watched run, the finding is also only a note if all labels are 1,
+    because a model that ranks pairs has no other label. With a squared error, events as rare as one in 500 rows
+    look like targets that were cast to integers.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" ("check your data again": is one label

@@ -44,8 +44,8 @@ class TokenIdsOutOfRange(MessageRule):
     """A token id is outside the range of the embedding.
 
     ## What it does
-    Compares the token ids of a batch with the number of rows in the model's token embedding. Ids must be between
-    0 and the number of rows minus 1. After a crash, it looks for the failing embedding in the stack frames; if
+    Compares the token ids of a batch with the number of rows in the model's token embedding. Ids must be between 0
+    and the number of rows minus 1. After a crash, the rule looks for the failing embedding in the stack frames; if
     the ids are consecutive positions, it reports that the sequence is too long.
 
     ## Why it is bad
@@ -69,8 +69,8 @@ class TokenIdsOutOfRange(MessageRule):
     ```
 
     ## Thresholds
-    None for the range: one id outside it is enough. Ids count as positions if they start at 2 or less and increase
-    by one.
+    None: a single id outside the range is enough. Ids are treated as positions if they start at 2 or less and
+    increase by one.
 
     ## Known problems
     Before training, only one batch is checked; a rare id elsewhere is found only when the model trains on it. A

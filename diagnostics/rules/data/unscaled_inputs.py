@@ -36,8 +36,8 @@ class UnscaledInputs(Rule):
     """Inputs or regression targets are not scaled, and training suffers.
 
     ## What it does
-    The rule requires two pieces of evidence. The first is the scale of the floating-point inputs (or of integers
-    that look like pixels), or of regression targets. The second is harm, in one of three forms:
+    The rule requires two pieces of evidence. The first is a wrong scale: of floating-point inputs, of integers
+    that look like pixels, or of regression targets. The second is harm, of one of three kinds:
 
     - The initial loss is far above chance.
     - A copy of the model learns nothing when trained on this batch with your optimizer and learning rate.
@@ -48,7 +48,7 @@ class UnscaledInputs(Rule):
     ## Why it is bad
     Initial weights and common learning rates are chosen for values of about unit scale. With inputs around 255,
     the initial loss is huge, tanh and sigmoid saturate, and steps overshoot. Targets of 300,000 are out of reach
-    for weights that change by 0.001 per step, or give gradients that make the weights diverge.
+    for weights that change by 0.001 per step, or lead to gradients that make the weights diverge.
 
     ## Example
     ```python
@@ -64,33 +64,33 @@ class UnscaledInputs(Rule):
 
     ## Thresholds
     An input, or one column of a table (of at most 1000 columns), must have a root mean square of at least 30. For
-    standardised values it is 1; for MNIST's raw pixels it is 78. Targets must also be at least 10 times the
-    largest initial output. Inputs count as tiny if their root mean square is at most 0.02, as with pixel values
-    divided by 255 twice.
+    comparison, the root mean square of standardised values is 1, and that of MNIST's raw pixels is 78. Targets
+    must also be at least 10 times the largest initial output. Inputs are too small if their root mean square is at
+    most 0.02, as with pixel values divided by 255 twice.
 
     Large inputs do harm if the initial loss exceeds the threshold of `initial-loss-off`. They also do harm if
-    three conditions hold in the trial:
+    three conditions hold when a copy is trained on this batch:
 
     - The median loss in the second half is more than 10% above the loss of the best constant prediction.
-    - The loss is not falling fast enough to reach the constant prediction's loss.
+    - The loss is not falling fast enough to reach the loss of the constant prediction.
     - The weights changed by at least 0.1% of their norm per step.
 
-    Large targets do harm if the trial closed less than 0.5% of the gap between its first loss and the loss of the
+    Large targets do harm if the copy closed less than 0.5% of the gap between its first loss and the loss of the
     best constant prediction.
 
-    A watched run shows harm if it ends no better than the best constant prediction after at least 100 steps. A
-    linear or RBF (radial basis function) fit to the same rows, once standardised, must predict other rows. For
-    large inputs, the loss must end at least twice as high as the loss of the constant prediction. A run that did
-    not learn is also reported if copies of its model learn with standardised inputs; see `not-learning`.
+    A watched run shows harm if it ends no better than the best constant prediction after at least 100 steps,
+    although a linear or RBF (radial basis function) fit to the same rows, once standardised, predicts other rows.
+    For large inputs, the final loss must be at least twice that of the constant prediction. A run that did not
+    learn is also reported if copies of its model learn with standardised inputs; see `not-learning`.
 
-    Images count as scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and the
-    batch is already between -1 and 1.
+    Images are reported as scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and
+    the batch is already between -1 and 1.
 
     ## Known problems
-    A model whose first layer scales its inputs works with raw numbers. It is not checked if that layer is a Keras
-    layer made for this purpose, such as `Normalization`. With another layer, such as batch normalisation, it is
-    reported only if training fails, and the real cause may then be a different one, such as a learning rate that
-    is too high.
+    A model whose first layer scales its inputs can work with raw numbers. Such a model is not checked if that
+    layer is a Keras layer made for this purpose, such as `Normalization`. If it is another layer, such as batch
+    normalisation, the model is reported only if training fails; the real cause may then be a different one, such
+    as a learning rate that is too high.
 
     ## Sources
     Yann LeCun et al., "Efficient BackProp" (1998), section 4.3, on normalising inputs; the Keras guide "Working
