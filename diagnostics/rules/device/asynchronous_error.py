@@ -43,14 +43,15 @@ class AsynchronousError(MessageRule):
 
     ## What it does
     Recognises the errors that a device reports asynchronously (device-side asserts, illegal memory accesses,
-    launch failures), and errors from cuBLAS, cuDNN and NCCL whose cause is usually elsewhere. Lists the lines of
+    launch failures), and errors from cuBLAS, cuDNN and NCCL, whose cause is usually elsewhere. Lists the lines of
     the training step that may have launched the failed work. If the actual cause can be found, such as a label out
     of range, the rule for that cause fires too.
 
     ## Why it is bad
     A GPU operation is queued, and the call returns before it has run. The error is raised only at the next
-    synchronisation: at `loss.item()`, at a copy to the CPU, or in `backward()`. The traceback names that line,
-    which is the wrong place to look. After a failed kernel, the process cannot use the device any more.
+    synchronisation: at `loss.item()`, at a copy to the CPU, or in `backward()`. The traceback names the line of
+    the synchronisation, which is the wrong place to look. After a failed kernel, the process can no longer use the
+    device.
 
     ## Example
     ```python
@@ -72,7 +73,8 @@ class AsynchronousError(MessageRule):
 
     ## Known problems
     Calls that launch work on the device are recognised by their names, so a function of yours that runs only on
-    the host may be listed. Work that was launched before the step and not synchronised since is not listed.
+    the host may be listed. Work that was launched before the step and has not been synchronised since then is not
+    listed.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("Asynchronous execution"); NVIDIA, "CUDA C++ Programming Guide"

@@ -33,8 +33,9 @@ class DeviceMismatch(MessageRule):
     Recognises the error and determines from the stack frames which tensor is on which device.
 
     ## Why it is bad
-    An operation reads the memory of one device only. PyTorch does not copy tensors to it implicitly, because a
-    hidden copy in every step would be slow. The error names the devices, but rarely the tensor that was not moved.
+    An operation reads the memory of one device only. PyTorch does not copy tensors between devices implicitly,
+    because a hidden copy in every step would be slow. The error message names the devices, but rarely the tensor
+    that was not moved.
 
     ## Example
     ```python
@@ -55,8 +56,8 @@ class DeviceMismatch(MessageRule):
     None: the rule fires only after an operation has failed.
 
     ## Known problems
-    The finding lists the failing function's tensors under that function's variable names, which may differ from
-    yours. It also lists zero-dimensional CPU tensors, which PyTorch lets you mix with tensors on other devices.
+    The finding lists tensors by the variable names in the failing function, which may differ from yours. It also
+    lists zero-dimensional CPU tensors, which PyTorch lets you mix with tensors on other devices.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("cross-GPU operations are not allowed by default").

@@ -20,9 +20,9 @@ class BypassedWrapper(Rule):
     wrapping.
 
     ## Why it is bad
-    DistributedDataParallel prepares the averaging of gradients in its own `forward`. A call to `model.module`, or
-    to the variable that still holds the bare model, trains each replica only on the rows of its own rank. The loss
-    falls on every rank, but the model that rank 0 saves has seen only that rank's shard of the data.
+    DistributedDataParallel sets up gradient averaging in its own `forward`. If the script calls `model.module`, or
+    the variable that still holds the unwrapped model, each replica is trained only on the rows of its own rank.
+    The loss falls on every rank, but the model that rank 0 saves has seen only the rows of rank 0.
 
     ## Example
     ```python
@@ -41,7 +41,7 @@ class BypassedWrapper(Rule):
     optimizer steps.
 
     ## Known problems
-    Calls to other methods of the module (`model.module.loss(batch)`) are missed.
+    Calls to other methods of the wrapped module, such as `model.module.loss(batch)`, are missed.
 
     ## Sources
     The documentation for `torch.nn.parallel.DistributedDataParallel`; "Distributed Data Parallel" in PyTorch's

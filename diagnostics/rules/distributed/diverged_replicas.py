@@ -58,7 +58,7 @@ class DivergedReplicas(Rule):
 
     ## What it does
     Under `diagnose run` with several processes, each rank samples a few values from the parameters of a model
-    wrapped in DistributedDataParallel, after optimizer steps 0, 1, 2, 4, 8 and so on. Without the wrapper, the
+    wrapped in DistributedDataParallel, after optimizer steps 0, 1, 2, 4, 8 and so on. If there is no wrapper, the
     parameters of the first optimizer are sampled in two cases:
 
     - The script averages most of the gradients with `all_reduce`.
@@ -67,7 +67,7 @@ class DivergedReplicas(Rule):
 
     ## Why it is bad
     Replicas stay identical only if they start from the same weights and average their gradients. If they differ,
-    each rank trains a different model, and the model that rank 0 saves and evaluates is only one of several.
+    each rank trains a different model, and rank 0 saves and evaluates only its own.
 
     ## Example
     ```python
@@ -85,12 +85,13 @@ class DivergedReplicas(Rule):
     ```
 
     ## Thresholds
-    A value must differ between two ranks by more than 0.1% of the typical size of the parameter's values.
+    At least one value of a parameter must differ between two ranks by more than 0.1% of the typical size of that
+    parameter's values.
 
     ## Known problems
-    Only ranks on the same host are compared. Three kinds of models are not compared: models wrapped in FSDP,
-    models with a communication hook, and models within `model.join()`. Replicas may be wrongly reported if they
-    are averaged only occasionally, inside a function compiled with torch.compile, or through files.
+    Only ranks on the same host are compared. Models wrapped in FSDP, models with a communication hook, and models
+    within `model.join()` are not compared. Replicas may be wrongly reported if they are averaged only
+    occasionally, inside a function compiled with `torch.compile`, or through files.
 
     ## Sources
     "Distributed Data Parallel" in PyTorch's notes (construction, backward pass).

@@ -21,7 +21,7 @@ class MismatchedCollective(MessageRule):
     ## Why it is bad
     A collective completes only when every rank has called it. A rank that took a different branch waits in a
     different collective, and all ranks wait for each other until the timeout kills the job 10 or 30 minutes later.
-    The message names only the ranks that were waiting.
+    The error message names only the ranks that were waiting.
 
     ## Example
     ```python

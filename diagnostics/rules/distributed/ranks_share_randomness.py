@@ -17,12 +17,12 @@ class RanksShareRandomness(Rule):
 
     ## What it does
     Under `diagnose run` with several processes, the rule compares the state of the global random generators
-    between ranks, after optimizer steps 0, 1, 2, 4, 8 and so on. It does so only if random numbers were drawn
-    between two forward passes, for example for noise, diffusion time steps, mixup or augmentation.
+    between ranks, after optimizer steps 0, 1, 2, 4, 8 and so on. The states are compared only if random numbers
+    were drawn between two forward passes, for example for noise, diffusion time steps, mixup or augmentation.
 
     ## Why it is bad
-    All ranks add the same noise, and make the same crops and flips. Averaging the gradients over the ranks does
-    not reduce the variance that the noise causes.
+    All ranks add the same noise, and make the same crops and flips. Averaging the gradients over the ranks then
+    does not reduce the variance that the noise causes.
 
     ## Example
     ```python
@@ -37,8 +37,8 @@ class RanksShareRandomness(Rule):
     ```
 
     ## Thresholds
-    At least three steps must have been compared. In each of them, all ranks must have used the same RNG state even
-    though their rows differed.
+    At least three steps must have been compared, and in each of them all ranks must have used the same RNG state
+    even though their rows differed.
 
     ## Known problems
     The finding is a note, because sharing random numbers may be intended. Random numbers drawn by loader workers

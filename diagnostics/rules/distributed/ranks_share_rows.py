@@ -21,7 +21,7 @@ class RanksShareRows(Rule):
 
     ## Why it is bad
     Ranks with the same rows compute the same gradients, so the work of all ranks but one is wasted. An epoch takes
-    as long as it does on one rank, and the effective batch is no larger than one rank's batch.
+    as long as on a single rank, and the effective batch is no larger than the batch of one rank.
 
     ## Example
     ```python
@@ -39,8 +39,8 @@ class RanksShareRows(Rule):
     ```
 
     ## Thresholds
-    Two ranks must have received the same batch after every recorded step, and at least three of these batches
-    must be different.
+    Two ranks must have received the same batch after every recorded step, and at least three of these batches must
+    differ from each other.
 
     ## Known problems
     Ranks that read the same rows in different orders are missed.

@@ -11,7 +11,7 @@ MAX_NAMED = 6  # ranks in the message
 
 
 class RanksShuffleApart(Rule):
-    """Each rank takes its share of the rows from a different order or split.
+    """Each rank takes its share of the rows from a different order or a different split.
 
     ## What it does
     Under `diagnose run` with several processes, the rule compares the seed and the epoch of the
@@ -20,8 +20,8 @@ class RanksShuffleApart(Rule):
 
     ## Why it is bad
     The ranks' shards are disjoint only if all ranks use the same order of rows. With different seeds, some rows
-    are drawn twice in an epoch, and others not at all. With different splits, one rank trains on the rows that
-    another holds out, and the score is too high.
+    are drawn twice in an epoch, and others not at all. With different splits, one rank trains on rows that another
+    rank holds out, and the score is too high.
 
     ## Example
     ```python
@@ -38,8 +38,8 @@ class RanksShuffleApart(Rule):
     ```
 
     ## Thresholds
-    None: one iteration over the data in which the ranks differ is enough. Their datasets must have the same
-    length.
+    None: a single iteration over the data in which the ranks differ is enough. Only datasets of the same length
+    are compared.
 
     ## Known problems
     Splits other than a `Subset`, such as `Dataset.train_test_split` without a seed, are not compared.

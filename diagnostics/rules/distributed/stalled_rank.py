@@ -11,11 +11,11 @@ from diagnostics.text.join import capitalized, count_of
 
 
 class StalledRank(Rule):
-    """No rank makes progress: one does not reach the collective that the others are waiting in.
+    """No rank makes progress, because one of them does not reach the collective that the others are waiting in.
 
     ## What it does
     Under `diagnose run` with several processes, a thread checks whether any rank of the host makes progress: a
-    step ends, a collective is called, or the main thread moves on. If none does for the duration of
+    step ends, a collective is called, or the main thread moves on. If no rank makes progress for the duration of
     `--stall-timeout`, the rule reports where each rank is.
 
     ## Why it is bad
@@ -37,8 +37,8 @@ class StalledRank(Rule):
     ```
 
     ## Thresholds
-    20 minutes without progress by default (`--stall-timeout`). Nothing is reported before the first step, because
-    preparing data may take hours.
+    By default, a stall is reported after 20 minutes without progress (`--stall-timeout`). Nothing is reported
+    before the first step, because preparing data may take hours.
 
     ## Known problems
     A single Python call that takes more than 20 minutes, such as one that waits for another program, is wrongly

@@ -24,13 +24,14 @@ class UnevenBatches(Rule):
 
     ## What it does
     Under `diagnose run` with several processes, each rank counts its backward passes and the batches it gets from
-    a DataLoader during training. The counts are compared if no rank is making progress, or if one rank exited
-    normally and another then lost its connection to it.
+    a DataLoader during training. The counts are compared if no rank is making progress, or if one rank has exited
+    normally and another rank has then lost its connection to it.
 
     ## Why it is bad
     Each backward pass under DistributedDataParallel, and each forward pass under FSDP, is a collective: every rank
-    must take part. A rank with one extra batch waits until the timeout kills the job. Before the last epoch, its
-    extra step is matched with the first step of the next epoch on the other ranks, so the problem goes unnoticed.
+    must take part. A rank with one extra batch waits until the timeout kills the job. In earlier epochs, its extra
+    step is matched with the first step of the next epoch on the other ranks, so the problem goes unnoticed until
+    the last epoch.
 
     ## Example
     ```python
@@ -45,7 +46,7 @@ class UnevenBatches(Rule):
     ```
 
     ## Thresholds
-    None: a difference of one batch is enough. It is reported only when the ranks hang or fail.
+    None: a difference of one batch is enough. But the difference is reported only when the ranks hang or fail.
 
     ## Known problems
     Within `model.join()`, nothing is reported. If the batches do not come from a DataLoader, only the backward

@@ -39,8 +39,8 @@ class UnreachableRank(MessageRule):
     collectives.
 
     ## Why it is bad
-    No collective can start. The rank that reports the failure is often the one that waited; the cause is in the
-    log or environment of another rank, or in the network between them.
+    No collective can start. The rank that reports the failure is often the one that waited. The cause is in the
+    log or environment of another rank, or in the network between the two.
 
     ## Example
     ```python
@@ -57,12 +57,12 @@ class UnreachableRank(MessageRule):
     ```
 
     ## Thresholds
-    None for a log or traceback: the rule fires only after a call has failed. `diagnose network` allows 30 s for
+    For a log or traceback, there is no threshold: a call has already failed. `diagnose network` allows 30 s for
     each step (`--limit`), and 120 s to import PyTorch.
 
     ## Known problems
-    The output of one rank shows that a connection failed, but rarely why the other side closed it.
-    `diagnose network` uses TCP over IPv4. It misses faults that show up only with large messages or after hours.
+    The output of one rank shows that a connection failed, but rarely why the other side closed it. `diagnose
+    network` uses TCP over IPv4. It misses faults that appear only with large messages or after hours.
 
     ## Sources
     The documentation for `torch.distributed` and torchrun; NCCL, "Environment Variables" and "Troubleshooting".

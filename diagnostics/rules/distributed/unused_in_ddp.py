@@ -13,8 +13,8 @@ class UnusedInDdp(MessageRule):
 
     ## Why it is bad
     DistributedDataParallel waits in the backward pass until every parameter has a gradient. Parameters that the
-    loss does not depend on never get one, such as the parameters of an unused head or of a layer that is never
-    called.
+    loss does not depend on, such as those of an unused head or of a layer that is never called, never get a
+    gradient.
 
     ## Example
     ```python

@@ -21,8 +21,8 @@ class AccuracyInRegression(Rule):
 
     ## Why it is bad
     Accuracy counts the rows whose prediction equals the target. For a single output, Keras first rounds the
-    prediction to 0 or 1, so only targets that are exactly 0 or 1 can match. The number stays near 0 even for the
-    best model. Early stopping or checkpointing by accuracy picks an arbitrary epoch.
+    prediction to 0 or 1, so only targets that are exactly 0 or 1 can match. The accuracy stays near 0 even for a
+    perfect model. Early stopping or checkpointing by accuracy picks an arbitrary epoch.
 
     ## Example
     ```python
@@ -36,7 +36,7 @@ class AccuracyInRegression(Rule):
 
     ## Thresholds
     There must be at least 8 rows with one target each. At least 80% of the targets must not be whole numbers, and
-    there must be at least 8 different values.
+    the targets must have at least 8 different values.
 
     ## Known problems
     Targets that are whole numbers, such as years and counts, are not checked, because they may be classes. Models

@@ -21,8 +21,8 @@ class AugmentedEvaluation(Rule):
 
     ## Why it is bad
     Crops, flips and noise make training harder on purpose. In evaluation, they make the model look worse than it
-    is, and the metric varies at random between epochs, so the best epoch is chosen by chance. If one dataset is
-    split with `random_split` or `Subset`, both subsets have the same transform.
+    is, and the metric varies at random between epochs, so the best epoch is chosen by chance. This happens easily:
+    if one dataset is split with `random_split` or `Subset`, both subsets have the same transform.
 
     ## Example
     ```python
@@ -40,12 +40,12 @@ class AugmentedEvaluation(Rule):
     There must be at least three evaluations of the same 12 or more rows, whose labels are class indices. All of
     these must hold:
 
-    - At least 20% of the rows differ from those of the first evaluation, and the changes are at least 5% of the
+    - At least 20% of the rows differ from the rows of the first evaluation, and the changes are at least 5% of the
       typical distance between rows.
     - The change from the second to the third evaluation partly undoes the change from the first to the second: the
       cosine of the two changes is at most -0.2.
-    - The sorted values of a row, minus the mean of its class, have a correlation of at least 0.6 with those in the
-      first evaluation. Or the sorted values are unchanged in at least 10% of the rows.
+    - Either the sorted values of a row, minus the mean of its class, have a correlation of at least 0.6 with the
+      sorted values in the first evaluation, or the sorted values are unchanged in at least 10% of the rows.
 
     The finding is a warning if the training rows come from the same underlying dataset. Otherwise it is a note,
     because the randomness may be intended.

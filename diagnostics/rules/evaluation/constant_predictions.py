@@ -45,16 +45,17 @@ class ConstantPredictions(Rule):
 
     ## Thresholds
     The run must have at least 200 steps, 6 sampled steps in the second half, and 100 examples. If one class has
-    more than 80% of the labels, there must be at least 10 examples of the other classes. The finding is then a
-    note unless the scores carry no more information than the class frequencies.
+    more than 80% of the labels, there must be at least 10 examples of the other classes, and the finding is a note
+    unless the scores carry no more information than the class frequencies.
 
-    The learning rate must have stopped rising. If all updates had pointed in the same direction, they would have
-    moved the weights by at least the weights' own norm. The cross entropy must be no lower than that of a constant
-    prediction. If the loss curve shows the cause, `learning-rate-too-high` or `loss-plateau` reports the run
-    instead.
+    The learning rate must have stopped rising. The updates must have been large enough to change the weights by
+    100% of their norm if all of them had pointed in the same direction. The cross entropy must be no lower than
+    that of a constant prediction. If the loss curve shows the cause, `learning-rate-too-high` or `loss-plateau`
+    reports the run instead.
 
-    An evaluation must have at least 100 examples. If their labels are known, the finding is a warning. If not, two
-    evaluations are needed and the finding is a note, because all examples may belong to one class by design.
+    An evaluation must have at least 100 examples. If the labels of these examples are known, the finding is a
+    warning. If they are unknown, two evaluations are needed and the finding is a note, because all examples may
+    belong to one class by design.
 
     ## Known problems
     Only outputs of shape (examples, classes) are covered, and only if the loss treats them as logits.

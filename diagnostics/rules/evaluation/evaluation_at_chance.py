@@ -77,10 +77,10 @@ class EvaluationAtChance(Rule):
     linear or RBF (radial basis function) fit to some training rows predicts the others.
 
     ## Why it is bad
-    A model that merely overfits is still better than chance. An evaluation at chance has four common reasons:
+    Even an overfitted model is usually better than chance. An evaluation at chance level has four common causes:
 
     - The labels are in a different order from their rows, or the classes are numbered differently.
-    - The inputs are prepared differently.
+    - The evaluation inputs are prepared differently from the training inputs.
     - The rows were sorted by class when they were split, so the evaluation contains classes that are not in the
       training set.
     - The model learned nothing that generalises to new examples.
@@ -99,26 +99,26 @@ class EvaluationAtChance(Rule):
 
     ## Thresholds
     There must be at least 32 training examples and 100 evaluation examples with known labels. In the last quarter
-    of training, the agreement must be at least 0.5. In every evaluation after training began, it must stay below
-    0.2 by at least two standard errors. No class may have more than 80% of the evaluation's labels.
+    of training, the agreement must be at least 0.5. In every evaluation after training began, the agreement must
+    stay below 0.2 by at least two standard errors. No class may have more than 80% of the evaluation's labels.
 
     The finding is a warning if one of these conditions holds, and otherwise a note:
 
     - There are at least three classes, and renumbering them makes at least 60% of the predictions correct, while
-      no more than 70% of that number are correct with the current numbering. This is reported even if the
-      evaluation is above chance.
-    - At least half of the evaluation's labels are classes that no inspected training example has, even though
-      chance would explain at most 10%.
+      the current numbering makes at most 70% as many correct. This is reported even if the evaluation is better
+      than chance.
+    - At least half of the evaluation labels are classes that no inspected training example has, even though chance
+      would explain at most 10%.
     - Training and evaluation inputs look alike, and on half of the training rows, a fit to the other half has at
       most 70% of the error of a constant prediction.
 
-    In a run of fewer than 100 steps, the finding is also a note if the running statistics of batch norm lag, or if
-    this was not measured.
+    In a run of fewer than 100 steps, the finding is also a note if the running statistics of batch norm lag behind
+    the weights, or if the lag was not measured.
 
     For Keras' `fit`, the logged accuracy is used if there is `validation_data` or a `validation_split`, and no
-    class has more than 1.5 times its equal share of the labels. The finding is a note if layers behave differently
-    in training and in evaluation. It is a warning if there are three or more classes and the number of correct
-    predictions is more than five standard errors below chance.
+    class has more than 1.5 times an equal share of the labels. The finding is then a note if some layers behave
+    differently in training and in evaluation. It is a warning if there are three or more classes and the number of
+    correct predictions is more than five standard errors below chance.
 
     ## Known problems
     Random labels, and evaluations on another task or on adversarial examples, are reported as a note. The labels

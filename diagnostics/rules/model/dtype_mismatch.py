@@ -62,8 +62,7 @@ class DtypeMismatch(MessageRule):
     None: the rule fires only after an operation has failed.
 
     ## Known problems
-    The finding lists the failing function's tensors under that function's variable names, which may differ from
-    yours.
+    The finding lists tensors by the variable names in the failing function, which may differ from yours.
 
     ## Sources
     The documentation for `torch.nn.functional.cross_entropy` (target: class indices, int64) and
