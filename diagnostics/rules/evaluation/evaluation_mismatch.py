@@ -99,26 +99,27 @@ class EvaluationMismatch(Rule):
     ## What it does
     Compares evaluation inputs with training inputs, channel by channel: their means and scales, whether only one
     side is standardised, the range of pixel values, and the spacing of values that were made from bytes (256
-    levels). It also looks for channels in a different order, as when images are read as BGR on one side. For a
+    levels). It also looks for channels in a different order, as when one side reads images as BGR. For a
     regression, it also compares the targets that the loss receives.
 
-    For token ids and other ids, it counts the evaluation tokens that never occur in the training rows, and
+    For token ids and other ids, the rule counts the evaluation tokens that never occur in the training rows, and
     compares their share with the share in 20 random splits of the same rows. After a run with a PyTorch loop, it
     takes texts that the script evaluated with left padding, and compares the predictions with and without that
     padding.
 
     Under `diagnose run`, it also searches the script for a scikit-learn scaler or encoder that is fitted again on
-    the evaluation data. If `generate` from transformers was called without a length limit, it counts the sequences
-    that end at the default length without an end token, and compares that length with the lengths of the targets.
+    the evaluation data. If `generate` from transformers was called without a length limit, the rule counts the
+    sequences that end at the default length without an end token, and compares the default length with the lengths
+    of the targets.
 
     ## Why it is bad
     The model is evaluated on values that it has never seen, so it seems to overfit. If only the training targets
     were standardised, the evaluation loss is in a different unit, and is useless for choosing an epoch or for
     early stopping. If `generate` stops too early, a metric compares incomplete outputs with full targets.
 
-    `validation_split` holds out the last rows. If the rows are ordered by source or by user, the embeddings of
-    many held-out tokens were never trained. With left padding, a decoder with absolute positions counts positions
-    from the first pad token, so every token gets a different position than in training.
+    Keras' `validation_split` holds out the last rows. If the rows are ordered by source or by user, the embeddings
+    of many held-out tokens were never trained. With left padding, a decoder with absolute positions counts
+    positions from the first pad token, so every token gets a different position than in training.
 
     ## Example
     ```python
@@ -136,7 +137,8 @@ class EvaluationMismatch(Rule):
 
     ## Thresholds
     At least 80% of the channels must show the same difference, over at least 32 training and 16 evaluation rows. A
-    single evaluation image is enough if its scale is 20 times larger. One of these must hold:
+    single evaluation image is enough if its scale is at least 20 times that of the training images. One of these
+    must hold:
 
     - The scales differ by a factor of 5, or the means by 3 standard deviations.
     - Only one side is standardised (means of 0 and standard deviations of 1, each to within 0.3), the scales of at
@@ -144,40 +146,45 @@ class EvaluationMismatch(Rule):
     - The scales differ by a factor of 1.5, and either the pixels fill different ranges completely (0 to 1, -1 to
       1, 0 to 255), or the values are evenly spaced on both sides but further apart on one side.
 
-    Apart from mean and scale, the distributions must agree, unless the difference is very large.
+    In tables, the distributions on both sides must also have the same shape once they are standardised, unless the
+    scales differ by a factor of 20.
 
-    All evaluation batches must differ from the training batches and agree with each other. If some resemble the
-    training batches, or if the rows are a time series, the rule reports only three differences: another range,
-    another spacing of values made from bytes, or scales that differ by a factor of 20.
+    All evaluation batches must differ from the training batches and agree with each other. If some evaluation
+    batches resemble the training batches, or if the rows are a time series, the rule reports only three
+    differences: a different range, a different spacing of values made from bytes, or scales that differ by a
+    factor of 20.
 
-    Channels count as reordered if two conditions hold:
+    Channels are reported as reordered if two conditions hold:
 
-    - At least two of them differ by at least 10 standard errors from the training channels at the same positions.
+    - At least two channels differ by at least 10 standard errors from the training channels at the same positions.
     - In another order, the means and mean deviations of all channels agree to within 4 standard errors.
 
     The scales of the targets must differ by a factor of 5, or of 3 if only one side is standardised, while the
-    inputs look alike. If the inputs are unknown or the rows are a series, the factor is 20.
+    inputs look alike. If the inputs are unknown or the rows are a series, the scales must differ by a factor of
+    20.
 
-    Generated text counts as cut off if all of these hold:
+    Generated text is reported as cut off if all of these hold:
 
     - The script sets neither `max_length` nor `max_new_tokens`.
     - At least a quarter of the sequences end at the default length without an end token.
-    - At least a quarter of the targets in the first batch are longer, and 90% of the targets have an end token.
+    - At least a quarter of the targets in the first batch are longer than the default length, and 90% of the
+      targets have an end token.
 
     With fewer than 8 sequences, the finding is a note.
 
-    Unseen tokens are counted if there are at least 64 training rows, and at least 32 evaluation rows with 100
+    Unseen tokens are counted only if there are at least 64 training rows, and at least 32 evaluation rows with 100
     tokens in total. At least 30% of the evaluation tokens, and at least 5 different ones, must not occur in the
-    training rows. In each of the random splits, this share must be at most a tenth as large. The finding is a note
-    unless the evaluation rows are known to follow the training rows in the same dataset.
+    training rows. In each of the random splits, the share of new tokens must be at most a tenth as large. The
+    finding is a note unless the evaluation rows are known to follow the training rows in the same dataset.
 
     Left padding is reported if its removal changes at least 3 predictions and at least a quarter of all
-    predictions. Other pad tokens must change nothing, and the training batch must have no left padding.
+    predictions. Replacing the pad tokens with other tokens must change no prediction, and the training batch must
+    have no left padding.
 
     ## Known problems
-    Evaluation rows from another domain are reported if they differ this much, and so is a split by time if this
-    many of its evaluation tokens are new. Small differences, such as slightly different normalisation constants,
-    go unnoticed, and so do swapped channels with the same distribution.
+    Evaluation rows from another domain are reported if they differ by as much as these thresholds. A split by time
+    is reported if enough of its evaluation tokens are new. Small differences, such as slightly different
+    normalisation constants, go unnoticed, and so do swapped channels that have the same distribution.
 
     ## Sources
     The documentation for `torchvision.transforms.Normalize` and `sklearn.preprocessing.StandardScaler`;

@@ -66,10 +66,10 @@ class MetricOnLogits(MessageRule):
     - a number reported by Keras or a `Trainer` that results from rounding logits or comparing them with 0.5
 
     ## Why it is bad
-    Accuracy compares labels with labels. If it receives logits, scikit-learn raises an error after a whole epoch
-    of training (`Classification metrics can't handle a mix of multiclass and continuous-multioutput targets`); a
-    handwritten comparison broadcasts instead and returns a wrong number. The argmax of a single score is always
-    0, so the reported accuracy is the share of class 0 and never changes.
+    Accuracy compares labels with labels. If `accuracy_score` receives logits, scikit-learn raises an error after a
+    whole epoch of training (`Classification metrics can't handle a mix of multiclass and continuous-multioutput
+    targets`); a handwritten comparison broadcasts instead and returns a wrong number. The argmax of a single score
+    is always 0, so the reported accuracy is the share of class 0 and never changes.
 
     ## Example
     ```python
@@ -88,13 +88,13 @@ class MetricOnLogits(MessageRule):
     ## Thresholds
     None: a metric that gives 1 (or 100, in percent) for the true labels must give the same for logits that encode
     those labels. If Keras or a `Trainer` reports a number, the mistake must reproduce it to the last digit, and
-    the reported number must differ from the correct one by at least 0.01. There must also be logits just above and
-    just below 0.5 (within 0.2).
+    the reported number must differ from the correct one by at least 0.01. Some logits must also lie just above 0.5
+    and others just below it (within 0.2).
 
     ## Known problems
-    Metrics that fail on class labels too, and metrics that are better when lower, are not compared. The source is
-    read only if exactly one model is trained and exactly one is used for predictions. If a variable is taken for a
-    model only because of its name, such as `net`, the finding is a note.
+    Metrics that fail even on class labels, and metrics for which lower is better, are not checked. The source is
+    read only if exactly one model is trained and exactly one is used for predictions. If only a variable's name,
+    such as `net`, suggests that it is a model, the finding is a note.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" ("Evaluating the model"); scikit-learn's

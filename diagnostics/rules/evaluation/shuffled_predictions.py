@@ -12,14 +12,15 @@ class ShuffledPredictions(Rule):
 
     ## What it does
     Under `diagnose run`, the rule looks for `tf.data` pipelines that reshuffle on every iteration. It checks
-    whether the script passes one to `predict`, loops over it to collect the targets, and compares the two. For a
-    shuffled sequence of batches (a `PyDataset`, or a generator from `ImageDataGenerator`), it checks whether the
-    predictions are compared with the original labels, or with `classes`.
+    whether the script passes such a pipeline to `predict`, loops over the pipeline again to collect the targets,
+    and compares predictions with targets. For a shuffled sequence of batches (a `PyDataset`, or a generator from
+    `ImageDataGenerator`), it checks whether the predictions are compared with the original labels, or with
+    `classes`.
 
     ## Why it is bad
-    `predict` returns the predictions in the order of its own pass and drops the targets. The pass in which the
-    script collects the targets has a different order. Predictions and labels belong to different rows, so the
-    accuracy is at chance, however good the model is.
+    `predict` returns the predictions in the order of its own pass over the data, and drops the targets. The second
+    pass, in which the script collects the targets, has a different order. Predictions and labels then belong to
+    different rows, so the accuracy is at chance level, however good the model is.
 
     ## Example
     ```python

@@ -15,12 +15,13 @@ class StatisticsNotCopied(Rule):
 
     ## What it does
     Looks for instances of the trained model's class that are evaluated but not trained, such as an exponential
-    moving average of its weights. Reports them if every batch norm layer in them still has a running mean of 0
-    and a variance of 1, while the statistics of the trained model have changed.
+    moving average of its weights. Reports such an instance if each of its batch norm layers still has a running
+    mean of 0 and a variance of 1, while the statistics of the trained model have changed.
 
     ## Why it is bad
     `parameters()` yields the weights of batch norm, but not its running mean and variance, which are buffers. In
-    evaluation, the averaged model normalises with a mean of 0 and a variance of 1. Averaging then seems to hurt.
+    evaluation, the averaged model normalises with a mean of 0 and a variance of 1, so averaging the weights seems
+    to make the model worse.
 
     ## Example
     ```python
@@ -39,13 +40,13 @@ class StatisticsNotCopied(Rule):
     ```
 
     ## Thresholds
-    The trained model's statistics must have been updated on at least 20 batches. In the other instance, all
-    running means must be exactly 0 and all variances exactly 1. Its weights must be closer to the trained weights
-    than the initial weights are.
+    The trained model's statistics must have been updated on at least 20 batches. In the evaluated instance, all
+    running means must be exactly 0 and all variances exactly 1. The weights of this instance must be closer to the
+    trained weights than the initial weights are.
 
     ## Known problems
-    An averaged model that is created after the first few steps, or copied from a pretrained model, has stale
-    statistics and is not reported.
+    An averaged model that is created after the first few steps, or copied from a pretrained model, is not
+    reported, although its statistics are stale.
 
     ## Sources
     CuriousAI/mean-teacher, issue 9; pytorch/ignite, issue 2590; FlyreelAI/sesemi, issue 36; the documentation for

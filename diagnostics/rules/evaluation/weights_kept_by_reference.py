@@ -13,21 +13,21 @@ MIN_SELF_LOADS = 2  # one may be a test that the weights fit
 
 
 class WeightsKeptByReference(Rule):
-    """The weights that a script keeps for later are the live ones, which training continues to change.
+    """The weights that a script keeps for later are not a copy, so training continues to change them.
 
     ## What it does
     In a watched run, the rule checks at each `load_state_dict()` whether the loaded weights still share memory
-    with the model, and how many steps the optimizer has taken since they were stored. It also reports a module
-    that reloads its own current weights (`a.load_state_dict(a.state_dict())`) while another module with the same
-    layers is trained.
+    with the model, and how many steps the optimizer has taken since the script stored them. It also reports a
+    module that reloads its own current weights (`a.load_state_dict(a.state_dict())`) while another module with the
+    same layers is trained.
 
     In the source code, it looks for a training loop that assigns the best model so far to a second name without
     copying it (`best_model = model`), or that stores the weights in a list or dict without copying them.
 
     ## Why it is bad
     `state_dict()` copies nothing: its tensors are the weights themselves. After the next step, the "best" weights
-    are the latest ones, and loading them at the end restores nothing. The model that you evaluate is the one from
-    the last step, which is often overfitted. No error is raised.
+    are the latest weights, and loading them at the end restores nothing. You then evaluate the model from the last
+    step, which is often overfitted. No error is raised.
 
     ## Example
     ```python
@@ -46,12 +46,12 @@ class WeightsKeptByReference(Rule):
     ```
 
     ## Thresholds
-    The script must load the model's own weights at least one step after it stored them. If another model loads
-    them, they must have been stored at two or more different steps.
+    The script must load the model's own weights at least one step after it stored them. If another model loads the
+    weights, they must have been stored at two or more different steps.
 
     ## Known problems
     Only `diagnose run` and `diagnose lint` read the source. If the branch does not also store the score that it
-    compares, or if a variable is taken for a model only because of its name, the finding is a note.
+    compares, or if only a variable's name suggests that it is a model, the finding is a note.
 
     ## Sources
     PyTorch's tutorial "Saving and Loading Models" ("best_model_state = model.state_dict() returns a reference to

@@ -39,11 +39,11 @@ class ClipAfterStep(Rule):
     ```
 
     ## Thresholds
-    There must be at least 3 calls, none of which had any effect. The finding is a note if no gradient in the run
-    exceeded the limit, and otherwise a warning.
+    There must be at least 3 clipping calls, none of which had any effect. The finding is a note if no gradient in
+    the run exceeded the limit, and otherwise a warning.
 
     ## Known problems
-    Gradients clipped by hand, as with `p.grad.clamp_()`, are not detected. If gradients are never cleared, only
+    Gradients clipped by hand, as with `p.grad.clamp_()`, are not detected. If gradients are never zeroed, only
     `gradients-not-zeroed` reports the run.
 
     ## Sources

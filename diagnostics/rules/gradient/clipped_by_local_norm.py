@@ -21,8 +21,8 @@ class ClippedByLocalNorm(Rule):
 
     ## Why it is bad
     Each rank holds a shard of every gradient, and the function does not see the shards of the other ranks. The
-    norm is too small, and each rank scales its shard by a different factor, so the step no longer points along the
-    gradient.
+    computed norm is therefore too small, and each rank scales its shard by a different factor, so the step no
+    longer points along the gradient.
 
     ## Example
     ```python
@@ -37,8 +37,8 @@ class ClippedByLocalNorm(Rule):
     ```
 
     ## Thresholds
-    At the same step, the norms of two ranks must differ by more than 1%, and the larger one must be above the
-    limit.
+    At the same step, the norms of two ranks must differ by more than 1%, and the larger norm must be above the
+    clipping limit.
 
     ## Known problems
     Only FullyShardedDataParallel is covered; with `fully_shard`, the function already computes the norm over all

@@ -30,7 +30,7 @@ class ExplodingGradients(Rule):
     ## Why it is bad
     A huge update takes the weights out of the region where the gradient's linear approximation holds. The loss
     jumps, the next gradient is larger still, and eventually it is NaN. In recurrent networks, the gradient is a
-    product over all time steps and explodes easily.
+    product over all time steps, so it explodes easily.
 
     ## Example
     ```python
@@ -53,7 +53,7 @@ class ExplodingGradients(Rule):
     - The median of the last 5 norms is at least 1,000 times the largest of the first 10 norms, and the loss, if
       known, has not fallen.
     - One norm is at least 1,000 times the largest norm in the 20 steps before it. Over the next 20 steps, the loss
-      gives up at least half of its earlier decrease and rises above the loss of the step itself.
+      loses at least half of its earlier decrease and rises above its value at that step.
 
     Healthy spikes during warm-up are 10 to 100 times as large as the norms before them.
 

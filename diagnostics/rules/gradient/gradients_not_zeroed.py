@@ -18,7 +18,8 @@ class GradientsNotZeroed(Rule):
 
     ## What it does
     In a watched run, the rule checks whether the gradients of the optimizer's parameters are None or all zero at
-    the start of each backward pass that follows an optimizer step. It fires if this is hardly ever the case.
+    the start of each backward pass that follows an optimizer step. It fires if the gradients are hardly ever None
+    or zero there.
 
     ## Why it is bad
     `backward()` adds to the gradients that are already there. Each step then follows the sum of all gradients
@@ -45,7 +46,7 @@ class GradientsNotZeroed(Rule):
     not zeroed. Gradient accumulation, with several backward passes for one step, is not reported.
 
     ## Known problems
-    A loop that scales gradients down instead of zeroing them, as a form of momentum, is reported.
+    A loop that scales gradients down instead of zeroing them, as a form of momentum, is reported too.
 
     ## Sources
     PyTorch's documentation for `torch.optim.Optimizer.zero_grad` and its recipe "Zeroing out gradients in

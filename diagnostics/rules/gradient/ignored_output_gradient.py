@@ -20,9 +20,10 @@ class IgnoredOutputGradient(Rule):
     the gradients passed in are ever used.
 
     ## Why it is bad
-    `backward` must multiply the gradient passed to it by the derivative of the operation. The derivative alone
-    does not depend on the loss. Every weight before the operation then moves in the same direction, whatever the
-    target is. The layers after it still learn, so the loss may fall a little.
+    `backward` must multiply the gradient passed to it by the derivative of the operation. If it returns the
+    derivative alone, its result does not depend on the loss, and every weight before the operation moves in the
+    same direction, whatever the target is. The layers after the operation still learn, so the loss may fall a
+    little.
 
     ## Example
     ```python
@@ -46,7 +47,7 @@ class IgnoredOutputGradient(Rule):
     purpose.
 
     ## Known problems
-    Direct feedback alignment, which deliberately bypasses the true gradient, is reported. The rule misses a
+    Direct feedback alignment, which bypasses the true gradient on purpose, is reported. The rule misses a
     backward() that uses the gradient incorrectly; `torch.autograd.gradcheck` finds such mistakes.
 
     ## Sources

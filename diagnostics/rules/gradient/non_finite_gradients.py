@@ -18,8 +18,8 @@ class NonFiniteGradients(MessageRule):
 
     ## What it does
     In a watched run, the rule names the first step whose gradient is not finite. It runs that step again on a copy
-    to find the module whose backward pass produces the NaN or infinity. If the model's own backward pass is
-    finite, the problem is in the loss.
+    to find the module whose backward pass produces the NaN or infinity. If every module's backward pass is finite,
+    the problem is in the loss.
 
     ## Why it is bad
     One update with such a gradient makes every affected weight NaN. The loss is still finite in that step, so the
@@ -37,12 +37,12 @@ class NonFiniteGradients(MessageRule):
     ```
 
     ## Thresholds
-    None. A gradient also counts as infinite if the square of its norm exceeds the largest float32 number.
+    None. A gradient is also treated as infinite if the square of its norm exceeds the largest float32 number.
 
     ## Known problems
-    Gradients are read at the optimizer step, after any clipping, and clipping spreads one NaN to all of them. A
-    loss scaler normally skips some steps because of an overflow, so skipped steps are reported only after 33 in a
-    row.
+    Gradients are read at the optimizer step, after any clipping, and clipping spreads a single NaN to all
+    gradients. A loss scaler normally skips some steps because of an overflow, so skipped steps are reported only
+    after 33 in a row.
 
     ## Sources
     PyTorch's notes, "Autograd mechanics" (gradients for non-differentiable functions);

@@ -42,11 +42,12 @@ class UndetachedTarget(Rule):
 
     ## Thresholds
     Each prediction must be selected from several outputs. The target must be a multiple of the highest prediction
-    of each row, or of a selected prediction, plus another term. Both must depend on at least one common parameter.
+    of each row, or of a selected prediction, plus another term. Prediction and target must depend on at least one
+    common parameter.
 
     ## Known problems
-    Residual gradient methods differentiate the target on purpose. A separate target network that is not detached
-    is not reported, because no optimizer uses its gradients.
+    Residual gradient methods, which differentiate the target on purpose, are reported. A separate target network
+    that is not detached is not reported, because no optimizer uses its gradients.
 
     ## Sources
     Mnih et al., "Human-level control through deep reinforcement learning" (2015), "Methods", where the target is

@@ -41,8 +41,8 @@ class UnreachedParameters(Rule):
     """Some trainable parameters get no gradient.
 
     ## What it does
-    Before training, computes the gradient of the loss on one batch, and lists the trainable parameters without
-    one. A gradient of zero counts as a gradient.
+    Before training, computes the gradient of the loss on one batch, and lists the trainable parameters without a
+    gradient. A gradient of zero does not count as missing.
 
     In a watched run, lists the optimized layers whose gradient was exactly 0 in every known step and whose weights
     did not change, except by weight decay, while other layers learned.
@@ -69,17 +69,17 @@ class UnreachedParameters(Rule):
 
     ## Thresholds
     Before training, the finding is a warning if the parameters without a gradient make up at least 1% of all
-    trainable weights. A watched run must have at least 50 steps with a gradient and 3 in which weights were
-    compared. The finding is then a warning if the layers without a gradient are at least 10% of those in the
-    optimizer. Otherwise it is a note.
+    trainable weights. A watched run must have at least 50 steps with a gradient, and weights must have been
+    compared in at least 3 steps. The finding is then a warning if the layers without a gradient are at least 10%
+    of the layers in the optimizer. Otherwise it is a note.
 
-    The finding is also a note if all of these parameters belong to a `pooler`.
+    The finding is also a note if all parameters without a gradient belong to a `pooler`.
 
     ## Known problems
-    Before training, only one batch is used. Parts of the model that only some batches use (experts, task heads, a
-    mask embedding) are reported if this batch does not use them. In a very small model, an unused layer with only
-    a few weights can exceed the threshold; freeze it with `requires_grad_(False)`. Layers that are frozen only
-    after the call to `watch` are wrongly reported.
+    Before training, only one batch is used. Parts of the model that this batch does not need, such as experts,
+    other task heads or a mask embedding, are reported. In a very small model, an unused layer with only a few
+    weights can exceed the threshold; freeze it with `requires_grad_(False)`. Layers that are frozen only after the
+    call to `watch` are wrongly reported.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies";

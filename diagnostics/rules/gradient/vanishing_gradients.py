@@ -30,8 +30,8 @@ class VanishingGradients(Rule):
     ## What it does
     In a watched run, detects two kinds of vanishing gradient.
 
-    Through layers: in the second half of the run, the gradient shrinks steadily from back to front, and the first
-    layers hardly change.
+    Through layers: in the second half of the run, the gradient shrinks steadily from the last layer to the first,
+    and the first layers hardly change.
 
     Through time: in a few steps, the rule measures the gradient of the loss with respect to the input of an RNN,
     LSTM or GRU, position by position. It fires if the gradient at the first positions is negligible compared with
@@ -56,19 +56,21 @@ class VanishingGradients(Rule):
     ## Thresholds
     Through time: the gradient at the first positions must be at most 1e-5 of the gradient at the end of the
     sequence (median over the second half of at least 4 sampled steps). The median loss in the last quarter of the
-    run must be above 90% of that in the first quarter.
+    run must be above 90% of the median loss in the first quarter.
 
-    Through layers: there must be at least 6 layers and 20 steps. The gradient of the first third of the layers
-    must be at most 1e-5 of the gradient of the last third. The rank correlation between depth and gradient must be
+    Through layers: there must be at least 6 layers and 20 steps. The gradient in the first third of the layers
+    must be at most 1e-5 of the gradient in the last third. The rank correlation between depth and gradient must be
     at least 0.8. Relative to the weight norm, the updates in the first third must be at most 1e-5 and at least
-    1000 times smaller than those in the last third. Plain networks of 10 sigmoid layers reach 1e-7 or less;
-    residual networks, transformers and networks with batch norm stay above 1e-2.
+    1000 times smaller than those in the last third. For comparison, this ratio of gradients is 1e-7 or less in
+    plain networks of 10 sigmoid layers, and above 1e-2 in residual networks, transformers and networks with batch
+    norm.
 
     ## Known problems
     Adam divides by the gradient's own magnitude, so it updates even layers with a vanishing gradient; in that case
-    nothing is reported. Labels that cannot be learned at all look the same as labels that depend on positions too
-    far back. The gradients of an LSTM or GRU also vanish at first, so read the report at the end of a run. The
-    rule covers only sequences of at least 16 positions, and only recurrent layers from `torch.nn`.
+    nothing is reported. The rule cannot distinguish labels that cannot be learned at all from labels that depend
+    on positions too far back. In an untrained LSTM or GRU the gradients also vanish, so wait for the report at the
+    end of the run. The rule covers only sequences of at least 16 positions, and only recurrent layers from
+    `torch.nn`.
 
     ## Sources
     Yoshua Bengio et al., "Learning long-term dependencies with gradient descent is difficult" (1994); Sepp

@@ -24,12 +24,12 @@ class CrowdedGpu(MessageRule):
     ## What it does
     When the GPU runs out of memory, finds out from PyTorch's message or the driver how much memory other processes
     hold. Other processes are the cause if they hold most of the GPU's memory and the request would have fitted
-    without them. `diagnose gpu` reports a GPU that is nearly full and has several processes on it.
+    without them. `diagnose gpu` reports a GPU that is nearly full and used by several processes.
 
     ## Why it is bad
     All processes on a GPU share its memory, and none can free the memory of another. The program that starts last
-    gets the error, even if its batch is small. An open notebook in another tab, a run suspended with Ctrl-Z, or
-    loader workers that outlived their parent hold memory without using it.
+    gets the error, even if its batch is small. A notebook that is still open in another tab, a run suspended with
+    Ctrl-Z, and loader workers that outlived their parent all hold memory without using it.
 
     ## Example
     ```python

@@ -36,8 +36,8 @@ class GrowingMemory(Rule):
 
     ## Why it is bad
     A loss or an output references its graph, and the graph holds every activation that the backward pass needs. If
-    a list or a running total keeps the graphs, memory use grows with every batch by the activations of one batch.
-    The run fails after a few hundred steps, on a batch no larger than the others.
+    a list or a running total keeps the graphs, memory use grows by one batch's activations in every step. The run
+    fails after a few hundred steps, on a batch no larger than the others.
 
     ## Example
     ```python
@@ -55,20 +55,20 @@ class GrowingMemory(Rule):
     ```
 
     ## Thresholds
-    When memory has run out, there must be ten graphs that share no node except the parameters. In Keras, there
-    must be at least two models with an optimizer besides the one being trained. The finding is an error if the
-    graphs or models hold at least as much memory as the failed allocation requested.
+    When memory has run out, there must be at least ten graphs that share no node except the parameters. In Keras,
+    there must be at least two models with an optimizer besides the model being trained. The finding is an error if
+    the graphs or models hold at least as much memory as the failed allocation requested.
 
     In a watched run, there must be at least 8 sampled graphs that are more than 30 steps old, and at least 90% of
-    these must be alive. Without such graphs, the run must have at least 300 steps. Accelerator memory must grow by
-    256 MiB and by 30% over its second half, with at least 16 readings. In each third, it must grow at least half
-    as fast as overall. The finding is then a note, because memory use can grow for many reasons, such as cached
-    data.
+    these graphs must still be alive. Without such graphs, the run must have at least 300 steps, and accelerator
+    memory must grow by 256 MiB and by 30% over the second half of the run, with at least 16 readings. In each
+    third of that half, it must grow at least half as fast as overall. The finding is then a note, because memory
+    use can grow for many reasons, such as cached data.
 
     ## Known problems
     Tensors in an object's attributes, in a closure or on the host are missed, and so is memory that grows inside a
     library. Losses that are collected on purpose, to be summed before one `backward()`, are reported. Call
-    `backward()` on each instead: it gives the same gradient without the memory.
+    `backward()` on each loss instead, which gives the same gradient with less memory.
 
     ## Sources
     PyTorch's "Frequently Asked Questions" ("My model reports 'cuda runtime error(2): out of memory'": "Don't

@@ -34,7 +34,7 @@ class TensorflowHoldsGpu(Rule):
     ## Why it is bad
     TensorFlow reserves nearly all of the memory of every visible GPU, whatever the model needs, and frees it only
     when the process ends. The next process on that GPU, such as a second notebook, gets only what is left and
-    fails. Its error message shows only its own request, not the process that holds the memory.
+    fails. The error message shows only the size of the failed request, not the process that holds the memory.
 
     ## Example
     ```python
@@ -49,13 +49,13 @@ class TensorflowHoldsGpu(Rule):
     ```
 
     ## Thresholds
-    A TensorFlow process must hold at least 80% of the GPU's memory. The finding is a note if the process is alone
-    on the GPU, and a warning if there are others.
+    A TensorFlow process must hold at least 80% of the GPU's memory. The finding is a note if this process is alone
+    on the GPU, and a warning if other processes use it too.
 
     ## Known problems
-    From outside, reserved and used memory look the same: only the process itself knows how much it uses
-    (`tf.config.experimental.get_memory_info("GPU:0")`). A program that also imports PyTorch counts as a TensorFlow
-    process.
+    From outside, reserved and used memory look the same: only the process itself knows how much of the memory it
+    uses (`tf.config.experimental.get_memory_info("GPU:0")`). A program that imports both TensorFlow and PyTorch is
+    treated as a TensorFlow process.
 
     ## Sources
     TensorFlow's guide "Use a GPU" ("Limiting GPU memory growth").

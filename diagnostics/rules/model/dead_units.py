@@ -42,14 +42,14 @@ class DeadUnits(Rule):
 
     ## What it does
     Checks the output of each layer that ends in a ReLU or ReLU6 on one batch. A unit (in a convolution, a channel)
-    is dead if its output is zero for every example and every position. In a watched PyTorch run, it must be dead
-    in the last 3 sampled batches. If a ReLU produces the logits of a cross-entropy loss, the rule also looks for
-    classes whose unit is dead.
+    is dead if its output is zero for every example and every position. In a watched PyTorch run, the unit must be
+    dead in each of the last 3 sampled batches. If a ReLU produces the logits of a cross-entropy loss, the rule
+    also looks for classes whose unit is dead.
 
     ## Why it is bad
     The gradient of a ReLU is zero wherever its output is zero. A unit that is zero for every example gets no
-    gradient, so training does not revive it. Typical causes are strongly negative initial biases, an update at a
-    learning rate that is far too high, and missing normalisation before the layer.
+    gradient, so training does not revive it. Typical causes are strongly negative initial biases, a single step
+    with a learning rate that is far too high, and missing normalisation before the layer.
 
     ## Example
     ```python
@@ -80,14 +80,14 @@ class DeadUnits(Rule):
     | MLP, 3 layers of 64, after 5 SGD steps at a rate of 10 | 100% |
 
     In a watched run, a layer of any size is reported if all its units were zero in at least the last 3 sampled
-    batches, with at least 64 examples in total. The finding is only a note if the loss falls. It is also a note if
-    the units died during the run and even a simple fit finds nothing to learn. A class with a dead unit must have
-    at least 20 examples in the second half of the run and be predicted for none of them.
+    batches, with at least 64 examples in total. The finding is only a note if the loss falls, or if the units died
+    during the run and even a simple fit finds nothing to learn. A class whose unit is dead must have at least 20
+    examples in the second half of the run, and must not be predicted for any of them.
 
     ## Known problems
-    A trained transformer with ReLU is naturally sparse: a few short texts leave most of its units unused. For
-    models from the transformers library, the finding is therefore only a note. Sparse autoencoders are reported;
-    ignore the rule for them.
+    A trained transformer with ReLU is naturally sparse: a few short texts leave most of its units unused. The
+    finding is therefore only a note for models from the transformers library. Sparse autoencoders are reported;
+    ignore this rule for such models.
 
     ## Sources
     Lu Lu et al., "Dying ReLU and Initialization: Theory and Numerical Examples" (2019); Kaiming He et al.,

@@ -18,8 +18,8 @@ class DroppedAnswers(Rule):
     are exactly 0 only in training mode.
 
     ## Why it is bad
-    No weights can make an erased prediction correct. The training loss stays high, the gradient is noisy, and the
-    trained model's probabilities are wrong. Dropout belongs between hidden layers.
+    No choice of weights can make an erased prediction correct. The training loss stays high, the gradient is
+    noisy, and the trained model's probabilities are wrong. Dropout belongs between hidden layers.
 
     ## Example
     ```python
@@ -32,11 +32,11 @@ class DroppedAnswers(Rule):
     ```
 
     ## Thresholds
-    In both training-mode runs, between 2% and 99% of the predictions must be 0. In evaluation mode, none may be.
-    The target of the loss must be known.
+    In both training-mode runs, between 2% and 99% of the predictions must be 0. In evaluation mode, none of the
+    predictions may be 0. The target of the loss must be known.
 
     ## Known problems
-    Predictions that are dropped on purpose are reported.
+    Predictions that are dropped on purpose are reported too.
 
     ## Sources
     Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting" (2014), which drops

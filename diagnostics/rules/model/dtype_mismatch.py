@@ -37,7 +37,7 @@ class DtypeMismatch(MessageRule):
     """An operation received tensors of different dtypes, or of a dtype that it does not support.
 
     ## What it does
-    Recognises the error messages from PyTorch 0.4 to 2.13 and TensorFlow, and determines from the stack frames
+    Recognises the error messages of PyTorch 0.4 to 2.13 and of TensorFlow, and determines from the stack frames
     which tensor has which dtype.
 
     ## Why it is bad

@@ -26,12 +26,13 @@ class EvalModeTraining(MessageRule):
     ## What it does
     Checks whether the model is in evaluation mode even though it has layers that behave differently in training,
     such as dropout and batch norm. In a watched run, it checks the mode of these layers during the backward
-    passes. In Keras, it checks after the run whether a call in training mode has ever changed their state, such as
-    the dropout seed or the batch norm statistics.
+    passes. In Keras, it checks after the run whether a call in training mode has ever changed the state of these
+    layers, such as the dropout seed or the batch norm statistics.
 
     ## Why it is bad
     In evaluation mode, dropout is off, so the model overfits sooner. Batch norm uses its running statistics
-    without updating them. In a new model, these are a mean of 0 and a variance of 1. No error is raised.
+    without updating them. In a new model, these statistics are a mean of 0 and a variance of 1, whatever the data
+    is. No error is raised.
 
     ## Example
     ```python
@@ -50,17 +51,18 @@ class EvalModeTraining(MessageRule):
     ```
 
     ## Thresholds
-    None before training: the model as a whole must be in evaluation mode, and one mode-dependent layer is enough.
-    Frozen layers and dropout with p = 0 do not count.
+    Before training, the model as a whole must be in evaluation mode, and a single mode-dependent layer is enough.
+    Frozen layers and dropout with p = 0 are left out.
 
     A watched run is reported if it ends with at least 8 sampled steps in which none of the mode-dependent layers
-    was in training mode. It is also reported if the validation code trains the model: all steps in evaluation mode
-    used batches of one dataset, all other steps used batches of another, and the two alternated at least twice.
+    was in training mode. A run is also reported if the validation code trains the model: all steps in evaluation
+    mode used batches of one dataset, all other steps used batches of another dataset, and the two datasets
+    alternated at least twice.
 
     ## Known problems
     Before training, the finding is only a note, because the training loop usually calls `model.train()`. The rule
-    does not apply to Hugging Face's Trainer and Keras, which set the mode themselves. If you fine-tune a whole
-    model in evaluation mode to keep the pretrained batch norm statistics, ignore this rule.
+    does not apply to the Hugging Face Trainer and to Keras, which set the mode themselves. If you fine-tune a
+    whole model in evaluation mode to keep the pretrained batch norm statistics, ignore this rule.
 
     ## Sources
     PyTorch's documentation for `torch.nn.Module.eval`; Hugging Face's documentation for

@@ -49,8 +49,8 @@ class ExamplesMixed(Rule):
 
     ## What it does
     Runs a copy of the model in evaluation mode on a few examples of one batch, replaces all but one of them, and
-    checks whether the prediction for that example changes. If it does, the rule looks for an operation along the
-    batch axis, such as a softmax or an LSTM that treats the batch as time.
+    checks whether the prediction for that example changes. If the prediction changes, the rule looks for an
+    operation along the batch axis, such as a softmax, or an LSTM that treats the batch axis as time.
 
     ## Why it is bad
     A softmax over the batch makes the examples compete for each class; an LSTM without `batch_first` reads the
@@ -71,12 +71,13 @@ class ExamplesMixed(Rule):
     ## Thresholds
     The prediction must change by more than 1/10000 of the root mean square of the predictions. The finding is an
     error if runs with two batch sizes identify the operation and it cannot be intentional. For attention, and for
-    a softmax inside the model, it is a warning if the rows are known to be shuffled. Otherwise it is a note.
+    a softmax inside the model, the finding is a warning if the rows are known to be shuffled. In all other cases
+    it is a note.
 
     ## Known problems
     Some models compare examples on purpose: attention between rows, minibatch statistics in a discriminator,
-    experts with limited capacity. For these, the finding is often only a note. Models whose rows are nodes of a
-    graph are not checked.
+    experts with limited capacity. For such models, the finding is often only a note. Models whose rows are nodes
+    of a graph are not checked.
 
     ## Sources
     The documentation for `torch.nn.LSTM` (`batch_first`) and `torch.nn.Softmax` (`dim`); Andrej Karpathy, "A

@@ -32,7 +32,7 @@ class FutureLeak(Rule):
     ## What it does
     Finds the input whose next tokens are the targets of the loss. On a copy of the model in evaluation mode, the
     rule replaces one token and checks whether the prediction at the position before it changes. It then replaces
-    all earlier tokens: if this changes nothing, the mask is inverted.
+    all earlier tokens: if the prediction stays the same, the mask is inverted.
 
     ## Why it is bad
     A model that sees the next token learns to copy it: the loss falls far below what the language allows, and an
@@ -54,7 +54,7 @@ class FutureLeak(Rule):
 
     ## Thresholds
     The prediction must change by more than 1/1000 of the spread of the predictions across positions. In a causal
-    model, only rounding errors change it.
+    model, the prediction changes only by rounding errors.
 
     ## Known problems
     The rule applies only if cross entropy is the whole loss and the targets are the next tokens of exactly one

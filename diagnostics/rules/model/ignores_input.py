@@ -31,12 +31,12 @@ class IgnoresInput(Rule):
 
     ## What it does
     Trains a copy of the model on one batch and compares its predictions for different examples, before and after
-    training. If the target of the model is its input, as for an autoencoder, the rule compares the predictions of
+    training. If the model's target is its own input, as for an autoencoder, the rule compares the predictions of
     the trained model. A softmax over a single unit is found without training, because every prediction is 1.
 
     ## Why it is bad
     The input does not reach the output, so training can only find the best constant prediction. The loss still
-    falls to the loss of that prediction, so the task merely looks hard.
+    falls to the loss of that constant prediction, so the task merely looks hard.
 
     ## Example
     ```python
@@ -56,17 +56,17 @@ class IgnoresInput(Rule):
     The spread of the predictions across examples, divided by their root mean square, must be below 1e-6 both
     before and after training.
 
-    After 200 steps, an autoencoder is reported if
+    An autoencoder is reported after 200 steps or more if
 
     - its predictions are close to the mean input, and that mean is not close to 0,
-    - they vary less than 20% as much from example to example as the inputs do, and
+    - its predictions vary less than 20% as much from example to example as the inputs do, and
     - the loss fell by less than 2% from the third quarter of the run to the last.
 
     ## Known problems
     Batches in which all inputs or all labels are equal are not checked. Nothing is reported if the copy's loss
     ever fell below that of the best constant prediction, because the copy then used its input. A baseline that
     ignores its input on purpose is reported. Large regression targets that are almost equal are reported if the
-    predictions differ by less than a millionth of their size; standardise such targets.
+    predictions for them differ by less than a millionth of their size; standardise such targets.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "input-independent baseline".

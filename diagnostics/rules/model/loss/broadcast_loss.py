@@ -45,13 +45,13 @@ SPARSE = (  # the row of the message, which the page for pasted errors reads, sa
 
 
 class BroadcastLoss(MessageRule):
-    """Prediction and target differ in shape, and the loss broadcasts them.
+    """Prediction and target have different shapes, and the loss broadcasts them.
 
     ## What it does
     Compares the shapes of prediction and target if the value of the loss shows that they were broadcast, or if the
-    graph of the loss contains their difference. In the graph of the first loss, it also looks for products of two
-    per-example values, such as a log-probability and an advantage. After a crash, it names the shapes that could
-    not be broadcast.
+    graph of the loss contains their difference. In the graph of the first loss, the rule also looks for products
+    of two per-example values, such as a log-probability and an advantage. After a crash, it names the shapes that
+    could not be broadcast.
 
     ## Why it is bad
     A prediction of shape (32, 1) minus a target of shape (32,) is a matrix of 32 by 32 differences: every
@@ -71,7 +71,7 @@ class BroadcastLoss(MessageRule):
     ```
 
     ## Thresholds
-    None: the value or the graph of the loss shows that the shapes were broadcast.
+    None: the value or the graph of the loss proves that the shapes were broadcast.
 
     ## Known problems
     A single target that many predictions share on purpose is reported too; expand it to the full shape.

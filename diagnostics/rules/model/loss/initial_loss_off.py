@@ -27,8 +27,8 @@ class InitialLossOff(Rule):
     """The initial loss is far above chance.
 
     ## What it does
-    Compares the cross entropy of one batch before training with the chance level, ln C. This is the cross entropy
-    of a model that gives each of the C classes the same probability.
+    Compares the cross entropy of one batch before training with the chance level, ln C. The chance level is the
+    cross entropy of a model that gives each of the C classes the same probability.
 
     ## Why it is bad
     An untrained model should not be confident. If its loss starts far above ln C, its predictions are confidently
@@ -49,11 +49,11 @@ class InitialLossOff(Rule):
 
     ## Thresholds
     The loss must exceed ln C by more than 2 nats, and by more than half of ln C. Inputs whose root mean square is
-    at most 3 count as scaled. A loss below ln C is not reported, because a pretrained model may already know the
-    classes.
+    at most 3 are treated as scaled. A loss below ln C is not reported, because a pretrained model may already know
+    the classes.
 
-    The finding becomes a note if the last third of the losses is below half of ln C. It also becomes a note if the
-    loss fell below its initial value but the run had fewer than 100 steps.
+    The finding becomes a note if the last third of the losses is below half of ln C, or if the loss fell below its
+    initial value in a run of fewer than 100 steps.
 
     ## Known problems
     In a simulation with Keras' Glorot initialisation and wide features, up to 2 in 100 healthy models were

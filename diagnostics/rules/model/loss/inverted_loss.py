@@ -30,8 +30,8 @@ class InvertedLoss(Rule):
     - whether a step against the gradient moves the output away from the target.
 
     ## Why it is bad
-    Training makes the loss small, even if its sign is wrong. A score that should be high (Dice, IoU, a cosine)
-    falls to 0, the curve looks perfect, and the model has learned to be wrong.
+    Training makes the loss small, even if its sign is wrong. If a score that should be high (Dice, IoU, a cosine)
+    is minimised, it falls to 0: the curve looks perfect, but the model has learned to be wrong.
 
     ## Example
     ```python
@@ -47,16 +47,17 @@ class InvertedLoss(Rule):
 
     ## Thresholds
     Keras: the loss of correct predictions must exceed the loss of a constant prediction by at least 10% of the
-    larger one. It must also be higher than the loss that the model reached. The targets must be masks or images
-    from 0 to 1, or the loss must ignore the scale of the predictions, as a cosine does. Each prediction must have
-    at least 8 values. A single value is enough if most targets differ and its correlation with them is -0.5 or
-    less.
+    larger one. The loss of correct predictions must also be higher than the loss that the model reached. The
+    targets must be masks or images from 0 to 1, or the loss must ignore the scale of the predictions, as a cosine
+    does. Each prediction must have at least 8 values, or a single value if most targets differ and predictions and
+    targets have a correlation of -0.5 or less.
 
-    PyTorch: at least 4 steps must be sampled, and 90% of them must have the wrong sign. One of these tests must
-    apply:
+    PyTorch: at least 4 steps must be sampled, and in 90% of them the loss must have the wrong sign. One of these
+    must show it:
 
     - The losses of the run are the negative of a known formula, to within 0.2%, and the targets are not all equal.
-      The value of the formula rises, and starts at no less than half the loss of a constant prediction.
+      The value of that formula rises over the run, and is initially at least half the loss of a constant
+      prediction.
     - For masks with at least 8 values per row, 95% of the gradients of the foreground and 95% of those of the
       background have the wrong sign.
     - For other targets, the gradient is a negative multiple of the error (cosine 0.999), but not of the target

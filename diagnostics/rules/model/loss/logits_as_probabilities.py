@@ -42,8 +42,9 @@ class LogitsAsProbabilities(MessageRule):
 
     ## What it does
     Infers from the settings or the value of the loss whether it expects probabilities, log-probabilities or
-    logits. Then checks one batch of predictions and the last activation. For `ctc_loss`, it checks the values
-    passed to the first call. For a custom loss, such as a Dice or Jaccard loss, it reads the graph.
+    logits. Then checks one batch of predictions and the last activation. For `ctc_loss`, the rule checks the
+    values passed to the first call. For a custom loss, such as a Dice or Jaccard loss, it reads the graph of the
+    loss.
 
     ## Why it is bad
     Keras clips predictions to the range from 0 to 1 before it takes the logarithm, and no gradient passes through
@@ -70,8 +71,8 @@ class LogitsAsProbabilities(MessageRule):
 
     ## Thresholds
     At least one prediction of the batch must be below 0 or, with a binary loss, above 1. For a loss that expects
-    log-probabilities, one must be above 0. The tolerance is 0.001. A ReLU or tanh in the last layer is also
-    enough.
+    log-probabilities, at least one prediction must be above 0. The tolerance is 0.001. A model that ends in a ReLU
+    or tanh is reported whatever its predictions are.
 
     If a sigmoid for several classes is combined with categorical cross entropy, the finding is a warning: Keras
     computes the loss from the logits, so the model learns, but `predict` returns values that were never trained.

@@ -36,16 +36,16 @@ class ProbabilitiesAsLogits(Rule):
     ```
 
     ## Thresholds
-    None. Predictions must be non-negative and add up to 1 for every example of the batch, up to rounding errors. A
-    last layer that is known to be a softmax or sigmoid is also enough.
+    The predictions must be non-negative and add up to 1 for every example of the batch, up to rounding errors. A
+    model whose last layer is known to be a softmax or sigmoid is reported whatever its predictions are.
 
-    The message gives the lowest loss that such a model can reach. For C classes it is ln(1 + (C - 1)/e). For a
-    binary loss, it is ln(1 + 1/e) = 0.31 where the target is 1, and ln 2 = 0.69 where it is 0.
+    The finding gives the lowest loss that such a model can reach: ln(1 + (C - 1)/e) for C classes. For a binary
+    loss, it is ln(1 + 1/e) = 0.31 where the target is 1, and ln 2 = 0.69 where the target is 0.
 
     ## Known problems
     A sigmoid that is a function call instead of a layer is not detected. If a loss with `from_logits=True`
-    directly follows a softmax or sigmoid, Keras on TensorFlow bypasses that activation and only warns. Such a
-    model is not reported.
+    directly follows a softmax or sigmoid, Keras on TensorFlow bypasses that activation and only warns. A model
+    with this combination is not reported.
 
     ## Sources
     The documentation for `torch.nn.CrossEntropyLoss` ("the input is expected to contain the unnormalized logits

@@ -23,9 +23,9 @@ class SelfPairsInLoss(Rule):
     row, including itself, even though no row is its own target.
 
     ## Why it is bad
-    No vector is more similar to a row than the row itself. If it counts as a negative, it takes most of the
-    probability: the loss cannot come close to 0, the gradients of all real negatives are small, and the accuracy
-    stays at 0.
+    No vector is more similar to a row than the row itself. If the row itself is one of its negatives, it takes
+    most of the probability: the loss cannot come close to 0, the gradients of all real negatives are small, and
+    the accuracy stays at 0.
 
     ## Example
     ```python
@@ -42,8 +42,8 @@ class SelfPairsInLoss(Rule):
 
     ## Thresholds
     There must be at least 8 rows, each with as many scores as there are rows. The score matrix must be symmetric.
-    Its diagonal must have equal values that are the highest in their rows, to within 0.2% of the largest score. No
-    row may be its own target.
+    All values on its diagonal must be equal and the highest in their rows, to within 0.2% of the largest score.
+    None of the rows may be its own target.
 
     ## Known problems
     Similarities between vectors with different norms, such as plain dot products, are not checked.

@@ -57,13 +57,13 @@ class TargetsOutOfReach(Rule):
     - CTC: labels other than the blank, and no more labels than frames
     - `PoissonNLLLoss`: counts, with exp(output) as their rate
 
-    A softmax over several outputs also fixes their sum at 1. PyTorch's cross entropy applies a softmax over the
-    second axis, so target probabilities must add up to 1 along that axis.
+    Behind a softmax over several outputs, the targets must also add up to 1. PyTorch's cross entropy applies a
+    softmax over the second axis, so target probabilities must add up to 1 along that axis.
 
     ## Why it is bad
     A sigmoid returns values from 0 to 1. If the targets are prices from 3 to 103, every prediction saturates at 1,
     and the loss stays at the mean squared distance from 1. Binary cross entropy requires targets from 0 to 1. With
-    labels of -1 and 1, or pixels from 0 to 255, it falls below 0 without bound.
+    labels of -1 and 1, or pixels from 0 to 255, the loss falls below 0 without bound.
 
     ## Example
     ```python
@@ -78,18 +78,18 @@ class TargetsOutOfReach(Rule):
     ```
 
     ## Thresholds
-    At least 10% of the batch's targets must be out of range by 10% of the range (or of the largest target if the
-    range is unbounded). Other thresholds apply to these losses:
+    At least 10% of the batch's targets must be out of range by at least 10% of the width of the range (or of the
+    largest target if the range is unbounded). Other thresholds apply to these losses:
 
-    - Binary cross entropy: 0.001.
+    - Binary cross entropy: a target must be out of range by 0.001.
     - Categorical cross entropy: at least 10% of the rows must have several nonzero numbers whose sum differs from
       1 by more than 0.1. One metric must be an accuracy, because models of word counts use the same formula. In
-      PyTorch, these rows must contain only 0 and 1 and cover at most 50 classes.
-    - CTC: a single blank in a target is enough, and so are too few frames in half of the examples.
+      PyTorch, these rows must contain only 0 and 1, and there must be at most 50 classes.
+    - CTC: a single target must contain the blank, or half of the examples must have too few frames.
 
     ## Known problems
-    Only one batch is checked, and only if the last activation is known. A loss that ignores some targets, such as
-    -1, is checked only if its value shows that it did not ignore them.
+    Only one batch is checked, and only if the last activation is known. Targets that a loss may ignore, such as
+    -1, are checked only if the value of the loss shows that it did not ignore them.
 
     ## Sources
     The documentation for `torch.nn.BCEWithLogitsLoss` ("targets t[i] should be numbers between 0 and 1") and

@@ -39,13 +39,13 @@ class UnusedClasses(Rule):
 
     ## Thresholds
     There must be more than twice as many outputs as classes, and at least 10 more. These margins allow for a few
-    reserved or rare classes. The finding is a warning only if the number of classes is known, from the class names
-    or because every row was read. Otherwise it is a note.
+    reserved or rare classes. The finding is a note unless the number of classes is known, from the class names or
+    because every row was read.
 
     ## Known problems
-    An output layer that was widened on purpose is reported if there are few classes, for example one rounded up to
-    a multiple of 64 for speed. A debugging subset of a sorted dataset contains only the first classes, so it is
-    reported if the dataset has no class names.
+    An output layer that was widened on purpose, for example to a multiple of 64 for speed, is reported if there
+    are few classes. A debugging subset of a sorted dataset contains only the first classes, so it is reported if
+    the dataset has no class names.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "init well": the last layer should fit the
