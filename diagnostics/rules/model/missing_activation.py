@@ -20,7 +20,7 @@ class MissingActivation(Rule):
     """Layers follow one another with no activation function between them, so the model is linear.
 
     ## What it does
-    Runs a copy of the model at points along the line through two examples. The predictions of a linear model
+    Runs a copy of the model at points along the line through two examples. For a linear model, the predictions
     change in proportion to the distance along the line.
 
     ## Why it is bad
@@ -47,12 +47,12 @@ class MissingActivation(Rule):
     than both the input and the output, because a bottleneck is a deliberate factorisation.
 
     The finding is a warning if an RBF (radial basis function) fit to some training rows also predicts other rows.
-    If the loss is a squared error, the final error of the run must be at least twice that of the fit. Otherwise
-    the finding is a note.
+    If the loss is a squared error, the final error of the run must also be at least twice the error of the fit. In
+    all other cases, the finding is a note.
 
     ## Known problems
     Networks that are intentionally deep and linear are reported as a note. Only models with a single numeric input
-    are checked. A missing activation is not detected if the model has others.
+    are checked. A missing activation is not detected if the model has other activations.
 
     ## Sources
     Goodfellow, Bengio and Courville, "Deep Learning" (2016), 6.1: learning XOR.

@@ -33,13 +33,13 @@ class MissingPositions(Rule):
 
     ## What it does
     After the run, permutes the tokens of some rows, along with their masks, and compares the predictions of a copy
-    of the model. The rule fires if attention covers all positions and every prediction stays the same, or moves
-    along with its token.
+    of the model. The rule fires if attention covers all positions and every prediction either stays the same or
+    moves along with its token.
 
     ## Why it is bad
     Attention treats its input as a set. Without position embeddings, "dog bites man" and "man bites dog" are the
-    same to the model, and it cannot learn anything that depends on the order. The loss still falls as far as the
-    words alone allow.
+    same to the model, and it cannot learn anything that depends on the order. The loss still falls as far as is
+    possible from the words without their order.
 
     ## Example
     ```python
@@ -53,19 +53,20 @@ class MissingPositions(Rule):
     ```
 
     ## Thresholds
-    No prediction may change by more than 1/10000 of the spread of the predictions. At least half of the rows in
-    the batch must be unsorted and contain a repeated token, because the items of a set do not repeat. The final
-    loss must be more than half that of a constant prediction.
+    None of the predictions may change by more than 1/10000 of the spread of the predictions. At least half of the
+    rows in the batch must be unsorted and contain a repeated token; otherwise they may be sets. The final loss
+    must be more than half that of a constant prediction.
 
     The finding is a warning only if one of two tests shows that the order matters:
 
-    - If each token has a target, two equal tokens in a row have different targets at least half as often as any
-      two tokens do.
-    - Otherwise, a fit to the token positions predicts other rows with at most 80% of the error of a fit to the
-      token counts. For classes, the error is also lower by three standard errors.
+    - If each token has a target: two equal tokens in a row have different targets at least half as often as any
+      two tokens.
+    - If each row has a target: a model fitted to the token positions predicts other rows with at most 80% of the
+      error of a model fitted to the token counts. For classes, its error must also be lower by at least three
+      standard errors.
 
-    The finding is also a note if the loss of a constant prediction is not known, or if the loss still fell by more
-    than 10% from the second third of the run to the last.
+    The finding is also a note if the loss of a constant prediction is not known, or if the training loss still
+    fell by more than 10% from the second third of the run to the last third.
 
     ## Known problems
     Decoders without position embeddings are not reported, because a causal mask reveals the order. Rows of floats

@@ -17,16 +17,16 @@ class PackedExamplesAttend(Rule):
     """Documents that are packed into one row attend to each other.
 
     ## What it does
-    Finds rows in a language model's batches that contain several documents. Their positions restart, an input
-    numbers the documents, or the labels at the beginning of each document are ignored. On a copy of the model in
-    evaluation mode, the rule replaces the words of the first document and compares the predictions for the second.
-    It also measures the loss on the second document with the original first document, with a different one, and
-    without any.
+    Finds rows in a language model's batches that contain several documents. In such rows, the positions restart,
+    an input numbers the documents, or the labels at the beginning of each document are ignored. On a copy of the
+    model in evaluation mode, the rule replaces the words of the first document and compares the predictions for
+    the second. It also measures the loss on the second document after the original first document, after a
+    different document, and on its own.
 
     ## Why it is bad
     If packed documents are related, such as two wordings of one question, the model learns to copy from the
-    previous document. At inference it sees each prompt alone, and it has learned less than the loss suggests.
-    Unrelated documents are noise in each other's context.
+    previous document. At inference, the model sees each prompt alone, and it has learned less than the loss
+    suggests. Unrelated documents add noise to each other's context.
 
     ## Example
     ```python
@@ -46,19 +46,19 @@ class PackedExamplesAttend(Rule):
     ```
 
     ## Thresholds
-    A log-probability in the second document must change by more than 1/1000 of the spread of the log-probabilities
-    across positions. A document needs at least 4 tokens and 2 targets. The documents in a batch must differ in
-    length, because segments of equal length may be the rows of an image.
+    At least one log-probability in the second document must change by more than 1/1000 of the spread of the
+    log-probabilities across positions. A document needs at least 4 tokens and 2 targets. The documents in a batch
+    must differ in length, because segments of equal length may be the rows of an image.
 
     The finding is a note unless the script itself separates the documents in one of two ways:
 
     - The positions restart, and all documents begin or all end with the same token.
-    - The documents are numbered, and the first token of each is not a target.
+    - The documents are numbered, and the first token of each document is not a target.
 
     ## Known problems
-    The targets must be the tokens of one of the inputs. Documents that are separated only by an end token are not
-    reported, because many models are pretrained on such rows. If your rows are conversations whose turns should
-    attend to each other, ignore this rule.
+    The rule applies only if the targets are the tokens of one of the inputs. Documents that are separated only by
+    an end token are not reported, because many models are pretrained on such rows. If your rows are conversations
+    whose turns should attend to each other, ignore this rule.
 
     ## Sources
     Public issues about packing that made fine-tuned models worse when the packed examples were related; the

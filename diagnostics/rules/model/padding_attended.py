@@ -27,9 +27,9 @@ class PaddingAttended(Rule):
     Under `diagnose run`, it also reports transformers' warning that `generate()` received right-padded prompts.
 
     ## Why it is bad
-    The last output of a recurrent network on a padded row comes after all of the padding, when the words are
-    already forgotten. PyTorch's attention layers expect a mask that is true for the padding. A mask that is true
-    for the words hides everything that should be read; in a row without padding, the result is NaN.
+    A recurrent network gives its last output on a padded row only after reading all of the padding, when the words
+    are already forgotten. PyTorch's attention layers expect a mask that is true for the padding. A mask that is
+    true for the words hides everything that should be read; in a row without padding, the result is NaN.
 
     ## Example
     ```python
@@ -48,13 +48,13 @@ class PaddingAttended(Rule):
     ```
 
     ## Thresholds
-    At least four rows must have padding. With padding, replacing all words but the first must change the
-    prediction less than 1/50 as much as it does without padding. The predictions for rows with at least half of
-    the longest padding must differ just as little from each other.
+    At least four rows must have padding. When all words but the first are replaced, the prediction with padding
+    must change less than 1/50 as much as the prediction without padding. The predictions for different rows with
+    at least half of the longest padding must differ just as little from each other.
 
     ## Known problems
-    The model must give one prediction per row. Padding at the start is not checked, because the words then come
-    last.
+    Only models that give one prediction per row are checked. Padding at the start is not checked, because the
+    words then come last.
 
     ## Sources
     The documentation for `torch.nn.MultiheadAttention` (`key_padding_mask`: True is ignored) and

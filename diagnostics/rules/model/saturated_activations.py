@@ -23,11 +23,11 @@ class SaturatedActivations(Rule):
 
     ## What it does
     Checks the output of each hidden layer that ends in tanh, sigmoid or one of their hard variants, for one batch.
-    A unit counts as saturated if its distance from a bound is at most 1% of the function's range, for at least 95%
-    of the examples and positions. In a watched run, it must be saturated in the last 3 sampled batches.
+    A unit is saturated if its distance from a bound is at most 1% of the function's range, for at least 95% of the
+    examples and positions. In a watched run, the unit must be saturated in each of the last 3 sampled batches.
 
     ## Why it is bad
-    Near its bounds such a function is flat, so little gradient passes through and the layers before it hardly
+    Near its bounds, a tanh or sigmoid is flat, so little gradient passes through and the layers before it hardly
     learn. The usual causes are unscaled inputs and initial weights that are too large.
 
     ## Example
@@ -53,13 +53,13 @@ class SaturatedActivations(Rule):
     | first of two tanh layers of 64, inputs 100 times too large | 70% |
     | first of two sigmoid layers of 64, inputs 255 times too large | 80% |
 
-    In a watched run, nothing is reported unless the loss is known and has not fallen, because confident
-    predictions also saturate.
+    In a watched run, nothing is reported unless the loss is known and has not fallen, because units also saturate
+    when predictions are confident.
 
     ## Known problems
-    Layers that output binary codes on purpose are reported. Gates that have learned to stay open or closed may be
-    reported too. The rule does not cover the last layer, activations inside an LSTM or GRU, or function calls such
-    as `torch.tanh`.
+    Layers that output binary codes on purpose are reported. Gates that have learned to stay open or closed may
+    also be reported. The rule does not cover the last layer, activations inside an LSTM or GRU, or function calls
+    such as `torch.tanh`.
 
     ## Sources
     Xavier Glorot and Yoshua Bengio, "Understanding the difficulty of training deep feedforward neural networks"

@@ -34,14 +34,14 @@ class ScrambledAxes(Rule):
     ## What it does
     Searches the graph of the first loss for two kinds of views:
 
-    - one that turns the C channels of a convolution into rows of C values without moving the channels to the last
-      axis, and
-    - one that turns (batch, a, b) into (batch, b, a).
+    - a view that turns the C channels of a convolution into rows of C values without moving the channels to the
+      last axis, and
+    - a view that turns (batch, a, b) into (batch, b, a).
 
-    It reports a view only if a softmax, a layer with weights or a matrix product then reads the rows. It also
-    compares the shapes of sequence scores and labels before they were flattened for the loss. In Keras, it checks
-    whether the first convolution reads channels-first images as channels-last. For colour images, it compares
-    neighbouring pixels in the current axis order with neighbours in the other order.
+    The rule reports a view only if a softmax, a layer with weights or a matrix product then reads its rows. It
+    also compares the shapes of sequence scores and labels before they were flattened for the loss. In Keras, it
+    checks whether the first convolution reads channels-first images as channels-last. For colour images, it
+    compares how similar neighbouring pixels are in the current axis order and in the other order.
 
     ## Why it is bad
     `view` and `reshape` keep the order of the numbers in memory and only change the shape. A row of C values then
@@ -60,15 +60,15 @@ class ScrambledAxes(Rule):
     ```
 
     ## Thresholds
-    None for views. Nothing is reported if the number of channels equals the length of an image axis, or if a is a
-    multiple of b, because grouping neighbours may then be intended.
+    A view is not reported if the number of channels equals the length of an image axis, or if a is a multiple of
+    b, because grouping neighbours may then be intended.
 
-    Channels-first images must be square, with at least 8 pixels a side and 1 or 3 channels, and neighbours along
-    both axes must have a correlation of at least 0.3.
+    Channels-first images must be square, with at least 8 pixels a side and 1 or 3 channels, and neighbouring
+    pixels along both axes must have a correlation of at least 0.3.
 
     For scrambled colour images, there must be at least 8 images with at least 16 pixels a side. The mean squared
-    difference between neighbours in the other axis order must be at most 60% of its value in the current order,
-    and at most half of that between any two pixels. The finding is then a warning.
+    difference between neighbours in the other axis order must be at most 60% of the difference in the current
+    order, and at most half of the difference between any two pixels. The finding is then a warning.
 
     ## Known problems
     Views of the inputs, before the first layer with weights, are found only if they scramble colour images.

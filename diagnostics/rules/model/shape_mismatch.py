@@ -58,9 +58,9 @@ class ShapeMismatch(MessageRule):
     None: the rule fires only after an operation has failed.
 
     ## Known problems
-    Two sizes may be equal by coincidence, so the suggested cause may be wrong. A pasted traceback has no stack
-    frames: it does not show where in the model the layer is. `broadcast-loss` reports shapes that a loss cannot
-    compare, and `ragged-batch` reports examples that cannot be stacked.
+    Two sizes may be equal by coincidence, so the suggested cause may be wrong. A pasted traceback contains no
+    objects, so the finding cannot say where in the model the layer is. `broadcast-loss` reports shapes that a loss
+    cannot compare, and `ragged-batch` reports examples that cannot be stacked.
 
     ## Sources
     PyTorch's documentation for `torch.nn` and on broadcasting semantics, and Keras' documentation for

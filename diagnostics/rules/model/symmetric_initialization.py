@@ -25,8 +25,8 @@ class SymmetricInitialization(Rule):
 
     ## Why it is bad
     Units with the same weights compute the same value and receive the same update, so they stay copies of each
-    other. A layer of 512 of them has the capacity of one. If the weights are all 0, no gradient passes through the
-    layer, and the layers before it do not learn at all.
+    other. A layer of 512 such units has the capacity of a single unit. If the weights are all 0, no gradient
+    passes through the layer, and the layers before it do not learn at all.
 
     ## Example
     ```python

@@ -24,14 +24,14 @@ class TrainModeEvaluation(Rule):
 
     ## What it does
     In a watched run, the rule treats forward passes without gradients between training steps as an evaluation, and
-    checks whether the model is in training mode. After the run, it calls a copy of the model in evaluation mode
-    twice with the same inputs, to find functions such as `F.dropout` that ignore the mode of the model. It also
-    checks whether the forward pass gives a recurrent layer a random initial state.
+    checks whether the model is in training mode during these passes. After the run, it calls a copy of the model
+    in evaluation mode twice with the same inputs, to find functions such as `F.dropout` that ignore the mode of
+    the model. It also checks whether the forward pass gives a recurrent layer a random initial state.
 
     ## Why it is bad
-    In training mode dropout drops units, so the metrics are pessimistic and differ from run to run. Batch norm
-    normalises by batch statistics, so a prediction depends on the other examples. It also updates its running
-    statistics with the evaluation data, which leaks into the model.
+    In training mode, dropout drops units, so the metrics are pessimistic and differ from run to run. Batch norm
+    normalises by batch statistics, so a prediction depends on the other examples. Batch norm also updates its
+    running statistics with the evaluation data, which leaks that data into the model.
 
     ## Example
     ```python
@@ -57,22 +57,22 @@ class TrainModeEvaluation(Rule):
     The finding is a warning if one of these conditions holds, and otherwise a note:
 
     - The model has batch norm.
-    - Every pass had a different input.
+    - Every forward pass of the evaluations had a different input.
     - The loop passed an evaluation loss to `watch.evaluated(loss)`.
 
-    It is also a note if each evaluation is a single pass over at most one training batch.
+    The finding is also a note if each evaluation is a single pass over at most one training batch.
 
     Functional dropout is reported if it changes the predictions, and if its `training` argument is missing or true
     in evaluation mode. The finding is a warning if the argument is missing and there were passes in evaluation
-    mode, each with a different input. An explicit `training=True` counts as intended, and so does dropout of the
+    mode, each with a different input. An explicit `training=True` is taken as intended, and so is dropout of the
     model's own inputs.
 
-    A random initial state is reported if it is drawn, as in `torch.randn(layers, batch, hidden)`. The finding is a
-    warning if the loss compares the predictions with a target and a new draw changes a prediction by more than 5%
-    of the spread of the predictions across examples.
+    An initial state that is sampled in each forward pass, as in `torch.randn(layers, batch, hidden)`, is reported.
+    The finding is a warning if the loss compares the predictions with a target and a new sample changes a
+    prediction by more than 5% of the spread of the predictions across examples.
 
     ## Known problems
-    Monte Carlo dropout evaluates in training mode on purpose. It is reported as a note, or as a warning if the
+    Monte Carlo dropout, which evaluates in training mode on purpose, is reported as a note, or as a warning if the
     model has batch norm. Passes that recalibrate the batch norm statistics are reported if they occur twice,
     unless `update_bn` runs them.
 

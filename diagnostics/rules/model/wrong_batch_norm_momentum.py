@@ -34,11 +34,11 @@ class WrongBatchNormMomentum(Rule):
 
     ## Why it is bad
     Batch norm uses the mean and variance of the batch in training, but the running mean and variance in
-    evaluation. PyTorch's momentum is the weight of the new batch:
-    `running = (1 - momentum) * running + momentum * batch`. In TensorFlow, Keras and Caffe it is the weight of the
-    old value. If `momentum=0.99` is copied from one of these to PyTorch, the running statistics reflect little
-    more than the latest batch. With `momentum=0`, or 1 in Keras, they keep their initial values of 0 and 1. The
-    training loss falls, but the evaluation effectively runs a different network.
+    evaluation. PyTorch's momentum is the weight of the new batch: `running = (1 - momentum) * running + momentum *
+    batch`. In TensorFlow, Keras and Caffe, momentum is the weight of the old value. If `momentum=0.99` is copied
+    from one of these to PyTorch, the running statistics reflect little more than the latest batch. With
+    `momentum=0`, or 1 in Keras, the running statistics keep their initial values: a mean of 0 and a variance of 1.
+    The training loss falls, but the evaluation effectively runs a different network.
 
     With Keras' default momentum of 0.99, the running statistics average over about 100 steps, so in a short run
     they still reflect earlier weights.
@@ -60,13 +60,13 @@ class WrongBatchNormMomentum(Rule):
 
     - In the second half of the run, accuracy is lower in evaluation than in training by at least 15 percentage
       points plus two standard errors, with at least 100 examples each.
-    - At least 40% of the predictions name a different class than in training.
+    - At least 40% of the predictions in evaluation differ from the predictions in training.
 
-    Running statistics average over 1 / (1 - momentum) steps in Keras, and 1 / momentum steps in PyTorch. Lagging
-    statistics are reported as a warning if the run is complete and has at least 100 steps, but fewer than five
-    times that number. With the statistics of the rows themselves, accuracy must exceed the share of the most
-    frequent class by two standard errors. With the running statistics, it must exceed that share by at most half
-    as much.
+    Running statistics average over 1 / (1 - momentum) steps in Keras, and 1 / momentum steps in PyTorch. Running
+    statistics that lag behind the weights are reported as a warning if the run is complete and has at least 100
+    steps, but fewer than five times that averaging period. With the statistics of the rows themselves, accuracy
+    must exceed the share of the most frequent class by at least two standard errors. With the running statistics,
+    the excess over that share must be at most half as large.
 
     ## Known problems
     Overfitting causes a similar gap. For models that are not classifiers, the finding is a note, and lagging

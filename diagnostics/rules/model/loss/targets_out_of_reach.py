@@ -57,8 +57,8 @@ class TargetsOutOfReach(Rule):
     - CTC: labels other than the blank, and no more labels than frames
     - `PoissonNLLLoss`: counts, with exp(output) as their rate
 
-    Behind a softmax over several outputs, the targets must also add up to 1. PyTorch's cross entropy applies a
-    softmax over the second axis, so target probabilities must add up to 1 along that axis.
+    If the model ends in a softmax over several outputs, the targets of each row must also add up to 1. PyTorch's
+    cross entropy applies a softmax over the second axis, so target probabilities must add up to 1 along that axis.
 
     ## Why it is bad
     A sigmoid returns values from 0 to 1. If the targets are prices from 3 to 103, every prediction saturates at 1,
@@ -85,7 +85,7 @@ class TargetsOutOfReach(Rule):
     - Categorical cross entropy: at least 10% of the rows must have several nonzero numbers whose sum differs from
       1 by more than 0.1. One metric must be an accuracy, because models of word counts use the same formula. In
       PyTorch, these rows must contain only 0 and 1, and there must be at most 50 classes.
-    - CTC: a single target must contain the blank, or half of the examples must have too few frames.
+    - CTC: it is enough that a single target contains the blank, or that half of the examples have too few frames.
 
     ## Known problems
     Only one batch is checked, and only if the last activation is known. Targets that a loss may ignore, such as

@@ -42,14 +42,15 @@ class CheckpointKeysMismatch(MessageRule):
 
     ## What it does
     Compares the missing and the unexpected keys in the error message. Names a prefix that would make them equal, a
-    state dict inside the checkpoint, or the layers that differ. A watched run also checks
+    state dict inside the checkpoint, or the layers that differ. In a watched run, the rule also checks
     `load_state_dict(..., strict=False)`: it reports a call that found hardly any of the model's keys, if the model
     is then trained, or is evaluated with the missing weights unchanged.
 
     ## Why it is bad
     `load_state_dict` matches weights by name. `DataParallel` and `DistributedDataParallel` put `module.` in front
-    of every name, and `torch.compile` puts `_orig_mod.`. If such a checkpoint is loaded into the plain model, no
-    key matches. `strict=False` silences the error and leaves every unmatched weight at its initial value.
+    of every name, and `torch.compile` puts `_orig_mod.` there. If a checkpoint with such names is loaded into the
+    plain model, none of the keys match. `strict=False` silences the error and leaves every unmatched weight at its
+    initial value.
 
     ## Example
     ```python
@@ -64,13 +65,13 @@ class CheckpointKeysMismatch(MessageRule):
     ```
 
     ## Thresholds
-    None if loading failed. With `strict=False`, one of two conditions must hold:
+    If loading failed, there is no threshold. With `strict=False`, one of two conditions must hold:
 
     - Fewer than 10% of the model's keys were found, and at least as many of the checkpoint's keys are left over.
     - At least half of the model's keys are missing, and adding or removing a prefix makes the keys match.
 
     ## Known problems
-    Error messages from old versions name only the first key, so only that key is known.
+    Error messages from old versions of PyTorch and Keras name only the first key, so the rule knows only that key.
 
     ## Sources
     The documentation for `torch.nn.Module.load_state_dict`, and PyTorch's tutorial "Saving and loading models"

@@ -30,9 +30,9 @@ class SettingWithoutEffect(Rule):
       loop never reads the model's `losses`.
 
     ## Why it is bad
-    Python raises no error when a script sets an attribute that nothing reads. The layers that should be frozen are
-    trained, the learning rate does not change, and the images are not augmented. If a result is discarded, the
-    mask is not applied, or the moving average of the weights stays at its initial value.
+    Python raises no error when a script sets an attribute that nothing reads. Layers that should be frozen are
+    trained, the learning rate does not change, or the images are not augmented. If a result is discarded, a mask
+    is not applied, or the moving average of the weights stays at its initial value.
 
     ## Example
     ```python
@@ -50,17 +50,17 @@ class SettingWithoutEffect(Rule):
     ```
 
     ## Thresholds
-    None, but the rule reports only settings that certainly have no effect:
+    There are no numbers to choose, but the rule reports only settings that certainly have no effect:
 
-    - A module: all its parameters require and have gradients and are in the optimizer, and no class in the model
-      uses the attribute's name.
-    - An optimizer: it is one of PyTorch's own, its rates never changed, and the attribute differs from all of
-      them.
-    - A subset: its dataset has an attribute of that name with a different value.
-    - A discarded result: it is returned by a PyTorch function, by a tensor method with an in-place version, or by
-      one of a few methods of pandas and datasets. Statements inside `try` do not count.
-    - Layer losses: no code except an evaluation reads them or calls a regularizer, and no loss of a `tf.function`
-      is computed from them.
+    - Attribute of a module: all parameters of the module require and have gradients and are in the optimizer, and
+      no class in the model uses the attribute's name.
+    - Attribute of an optimizer: the optimizer is one of PyTorch's own, its learning rates never changed, and the
+      attribute differs from all of these rates.
+    - Attribute of a subset: its dataset has an attribute of that name with a different value.
+    - Discarded result: it was returned by a PyTorch function, by a tensor method with an in-place version, or by
+      one of a few methods of pandas and datasets, outside any `try` block.
+    - Layer losses: only evaluation code reads them or calls a regularizer, and no loss of a `tf.function` is
+      computed from them.
 
     ## Known problems
     If a script reads the attribute outside the model and acts on it, the finding is a false positive.

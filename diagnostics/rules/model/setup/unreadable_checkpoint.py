@@ -32,7 +32,7 @@ class UnreadableCheckpoint(MessageRule):
     None: the rule fires only after reading has failed.
 
     ## Known problems
-    The error message for a file that is damaged in the middle can look like the one for a wrong format.
+    A file that is damaged in the middle can cause the same error message as a file in the wrong format.
 
     ## Sources
     PyTorch's "Serialization semantics" (`weights_only`), and Keras' guide "Save, serialize, and export models".
