@@ -60,7 +60,8 @@ class WrongBatchNormMomentum(Rule):
 
     - In the second half of the run, accuracy is lower in evaluation than in training by at least 15 percentage
       points plus two standard errors, with at least 100 examples each.
-    - At least 40% of the predictions in evaluation differ from the predictions in training.
+    - The predicted classes have different shares in evaluation than in training: at least 40% of the predictions
+      would have to change to give the same shares.
 
     Running statistics average over 1 / (1 - momentum) steps in Keras, and 1 / momentum steps in PyTorch. Running
     statistics that lag behind the weights are reported as a warning if the run is complete and has at least 100

@@ -23,12 +23,13 @@ class HalfPrecisionOverflow(MessageRule):
     In a watched run, if the loss or a gradient is not finite, the rule finds the module where the problem began
     (see `non-finite-activations`) and repeats its pass in float32. A value that is finite in float32, but larger
     than the largest half-precision number, has overflowed. As long as all values are finite, the rule compares the
-    largest activations of sampled steps with that number.
+    largest activations of sampled steps with the largest half-precision number.
 
     ## Why it is bad
     The largest float16 number is 65,504. In float16, 300 times 300 is infinity, infinity minus infinity is NaN,
-    and one step later every weight is NaN. Gated feed-forward blocks, attention scores without scaling, and models
-    that were trained in bfloat16 overflow this way. A loss scaler does not help: it skips every step from then on.
+    and one step later every weight is NaN. Gated feed-forward blocks, unscaled attention scores, and models that
+    were trained in bfloat16 often overflow. A loss scaler does not help: once the activations overflow, it skips
+    every step.
 
     ## Example
     ```python
@@ -46,13 +47,13 @@ class HalfPrecisionOverflow(MessageRule):
     ```
 
     ## Thresholds
-    The finding is an error if a value is infinite in half precision and finite, but too large, in float32. It is a
-    warning if the output of a module in float16 reaches half of the largest number. Numbers equal to the limit,
-    and -inf, do not count, because masks contain them on purpose.
+    The finding is an error if a value is infinite in half precision and finite, but too large, in float32. The
+    finding is a warning if the output of a module in float16 reaches half of the largest number. Numbers equal to
+    the largest number, and -inf, are ignored, because masks contain them on purpose.
 
     ## Known problems
-    If a model cannot be run in float32, only `non-finite-activations` is reported. A product between two modules
-    may be missed.
+    If the model cannot be run in float32, only `non-finite-activations` is reported. An overflow in a product that
+    is computed between two modules may be missed.
 
     ## Sources
     IEEE 754 (the largest binary16 number is 65,504); Hugging Face Transformers, "Debugging", underflow and

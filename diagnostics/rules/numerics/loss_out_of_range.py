@@ -30,12 +30,12 @@ class LossOutOfRange(Rule):
 
     ## What it does
     Looks for negative values of a loss that is a single library call: cross entropy, squared or absolute error, KL
-    divergence. It names the argument that makes them possible.
+    divergence. The finding names the argument that makes a negative value possible.
 
     ## Why it is bad
-    These losses measure distances, and their minimum is 0. A negative value means that an argument is not what the
-    function expects: binary cross entropy may have targets below 0 or above 1, or `kl_div` may receive
-    probabilities instead of log-probabilities. The loss then falls, but the model does not improve.
+    Each of these losses measures a distance, so it cannot be below 0. A negative value means that an argument is
+    not what the function expects: binary cross entropy may have targets below 0 or above 1, or `kl_div` may
+    receive probabilities instead of log-probabilities. The loss then falls, but the model does not improve.
 
     ## Example
     ```python
@@ -50,9 +50,9 @@ class LossOutOfRange(Rule):
 
     ## Thresholds
     The loss must be below -0.0001 in the first step or in at least three later ones. A KL divergence is reported
-    only if the exponentials of its input add up to less than 0.95 or more than 1.05 over the classes. For Keras'
-    loss, the outputs or targets themselves are summed. A binary cross entropy is reported only if a target of the
-    first batch is below 0 or above 1.
+    only if the exponentials of its input add up to less than 0.95 or more than 1.05 over the classes. Keras'
+    divergence reads probabilities, so its outputs or targets are summed without the exponential. A binary cross
+    entropy is reported only if a target of the first batch is below 0 or above 1.
 
     ## Known problems
     Weighted and handwritten losses are not checked. For a loss with additional terms, only a KL divergence in the

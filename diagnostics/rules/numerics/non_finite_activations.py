@@ -20,8 +20,8 @@ class NonFiniteActivations(MessageRule):
     whose output is not, together with the ranges of the modules before it.
 
     ## Why it is bad
-    NaN propagates from there through every layer to the loss, and from the loss into every weight. A NaN loss a
-    few steps later does not show where it originated.
+    NaN propagates from that module through every later layer to the loss, and from the loss into every weight. A
+    NaN loss a few steps later does not show where the NaN originated.
 
     ## Example
     ```python
@@ -38,11 +38,12 @@ class NonFiniteActivations(MessageRule):
     ```
 
     ## Thresholds
-    None. -inf counts only if a layer with weights returns it for finite input, because masks contain it.
+    None, except for -inf, which masks contain on purpose: it is reported only if a layer with weights returns it
+    for finite input.
 
     ## Known problems
     For a model of more than 512 MiB, the weights from before the step are not saved, and by the time the NaN is
-    noticed, it is usually everywhere. `watch(..., every=1)` notices a NaN immediately.
+    noticed, it has usually spread to all weights. `watch(..., every=1)` notices a NaN immediately.
 
     ## Sources
     Hugging Face Transformers, "Debugging", underflow and overflow detection (`DebugUnderflowOverflow`), for the

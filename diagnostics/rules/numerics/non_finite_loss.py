@@ -20,19 +20,20 @@ class NonFiniteLoss(MessageRule):
     """The loss is NaN or infinite.
 
     ## What it does
-    Checks the loss of one batch. If it is not finite, looks for the origin:
+    Checks the loss of one batch. If the loss is not finite, the rule checks
 
-    - whether the model's outputs are still finite,
-    - which individual examples have such a loss, and
-    - what only those examples share: a non-finite or constant input, a label, the value of a column, or a range.
+    - whether the model's outputs are finite,
+    - which individual examples have a loss that is not finite, and
+    - what only these examples have in common: a non-finite or constant input, a label, the value of a column, or a
+      range.
 
     In a watched run, names the first step where the loss was not finite even though the model's output was, or the
     step whose update made the weights non-finite. If the NaN arose in the forward pass itself,
     `non-finite-activations` or `non-finite-inputs` reports it instead.
 
     ## Why it is bad
-    The gradient of such a loss is NaN for every weight that it depends on. One step later the whole model is NaN,
-    and so is every later loss.
+    The gradient of such a loss is NaN for every weight that the loss depends on. One step later the whole model is
+    NaN, and so is every later loss.
 
     ## Example
     ```python
@@ -48,13 +49,13 @@ class NonFiniteLoss(MessageRule):
     ```
 
     ## Thresholds
-    None for the loss. A trait is named only if all of the affected examples have it and no other example does. A
-    label or a range must also be unlikely to be a coincidence: equally many examples chosen at random must share
-    it in fewer than 1 in 10 batches.
+    There is no threshold for the loss. A common trait of the affected examples is named only if no other example
+    has it. For a label or a range, coincidence must also be unlikely: the same number of examples chosen at random
+    must share it in fewer than 1 in 10 batches.
 
     ## Known problems
-    Before training, only one batch is used; `watch` finds a rare example once it is drawn. Batch norm spreads one
-    bad example to all others, so the bad one cannot be identified.
+    Before training, only one batch is used; `watch` also finds a rare example in a later batch. Batch norm spreads
+    one bad example to all other examples of the batch, so the bad example cannot be identified.
 
     ## Sources
     TensorFlow's documentation for `tf.nn.sparse_softmax_cross_entropy_with_logits` (labels out of range give NaN

@@ -68,7 +68,7 @@ class CollapsedSchedule(Rule):
     and never rises.
 
     ## Why it is bad
-    The remaining steps change nothing, and the loss stays where it was. There are three common causes:
+    After the cut, the steps change almost nothing, and the loss stays where it was. There are three common causes:
 
     - A schedule meant for epochs is stepped after every batch. After 100 batches of `ExponentialLR(gamma=0.9)`,
       the rate is 0.00003 of its initial value.
@@ -96,22 +96,23 @@ class CollapsedSchedule(Rule):
     ```
 
     ## Thresholds
-    The run must have at least 50 steps, and the rate must fall below 0.1% of its highest value. It must fall that
-    far
+    The run must have at least 50 steps, and the rate must fall below 0.1% of its highest value. The fall must be
+    complete
 
-    - in the first third of the run, if the rate falls at every step, or if it stays constant between drops for at
-      least three intervals of equal length (step decay);
-    - in the first 60% of the run, if these intervals are shorter than 75% of an epoch; or
-    - in the first half of the run, if the fall from half of its highest value to 0.1% takes at most 5% of the run.
+    - within the first third of the run, if the rate falls at every step, or if it stays constant between drops for
+      at least three intervals of equal length (step decay);
+    - within the first 60% of the run, if these intervals are shorter than 75% of an epoch; or
+    - within the first half of the run, if the rate falls from half of its highest value to 0.1% of it within 5% of
+      the run.
 
-    A run whose loss had fallen to 10% of its initial value before the collapse is not reported.
+    A run whose loss had fallen to 10% of its initial value before the rate fell is not reported.
 
-    A schedule starts too low if its first rate is also its highest, and is the square of the optimizer's rate or
-    less than 0.1% of it.
+    A schedule starts too low if its first rate is also its highest, and is either the square of the optimizer's
+    rate or less than 0.1% of the optimizer's rate.
 
     ## Known problems
     A run in two phases with one optimizer is wrongly reported if the second rate is a thousand times lower. Only
-    the highest rate among the parameter groups is tracked, so a collapse in a single group goes unnoticed.
+    the highest rate among the parameter groups is tracked, so a fall in a single group goes unnoticed.
 
     ## Sources
     The documentation for `torch.optim.lr_scheduler` ("How to adjust learning rate": whether a scheduler is stepped

@@ -32,12 +32,12 @@ class LearningRateTooLow(Rule):
 
     ## What it does
     Trains a copy of the model on one batch with your optimizer at your learning rate, and measures how far the
-    loss falls and how much a step changes the weights. If both are negligible, it tries larger rates. In a watched
-    run, it measures both over the run itself.
+    loss falls and how much a step changes the weights. If both are negligible, the rule trains copies at larger
+    rates. In a watched run, it measures the loss and the weights over the run itself.
 
     ## Why it is bad
     The loss falls, so nothing looks broken, but it falls far too slowly for any realistic run. Usually the rate
-    was meant for another optimizer, such as Adam's 2e-5 used with SGD, or its exponent has a typo.
+    was meant for another optimizer, such as Adam's 2e-5 used with SGD, or the exponent has a typo.
 
     ## Example
     ```python
@@ -50,13 +50,15 @@ class LearningRateTooLow(Rule):
     ```
 
     ## Thresholds
-    The trial is extrapolated to 10,000 steps (five epochs over 64,000 examples in batches of 32). Three conditions
-    must hold:
+    The training of the copy is extrapolated to 10,000 steps (five epochs over 64,000 examples in batches of 32).
+    Three conditions must hold:
 
-    - At the trial's pace, these steps would not memorise even this one batch (loss 0).
-    - They would change the weights by less than 10% of their norm even if all steps pointed in one direction (less
-      than 1e-5 of the norm per step).
-    - Within 30 steps, a rate at least 10 times as large reaches half of the loss of the best constant prediction.
+    - At the rate at which the loss of the copy fell, 10,000 steps would be too few to memorise even this one
+      batch, that is, to reach a loss of 0.
+    - Together, 10,000 steps would change the weights by less than 10% of their norm even if all of them pointed in
+      the same direction (less than 1e-5 of the norm per step).
+    - At a learning rate at least 10 times as high, the loss falls to half of the loss of the best constant
+      prediction within 30 steps.
 
     For comparison, AdamW at 2e-5, the usual rate for fine-tuning, changes the weights of a transformer by 4e-4 to
     1e-3 of their magnitude per step.
@@ -64,26 +66,27 @@ class LearningRateTooLow(Rule):
     Three kinds of complete run are reported:
 
     - A run of at least 100 steps ended no better than a constant prediction. All its steps together could have
-      moved the weights by less than 10% of their norm, and a copy of the model passes the trial at a rate at least
-      10 times as high.
+      changed the weights by less than 10% of their norm, and a copy of the model memorises one batch at a rate at
+      least 10 times as high.
     - A run of at least 50 steps ended during its warm-up: the rate never fell, rose by 5% or more in the last
       third, and reached at most half of the schedule's full rate. The finding is a note unless the run ended no
-      better than a constant prediction (within 3%) and its steps together could not have moved the weights by 10%
-      of their norm.
+      better than a constant prediction (within 3%) and all its steps together could not have changed the weights
+      by 10% of their norm.
     - A run of at least 50 steps has a schedule that counts batches but is stepped once per epoch. The rate never
       fell, rose only occasionally (at least twice, and at least 5 steps apart), and ended at 10% of the full rate
       or less.
 
-    In a watched run, the same thresholds for loss and weights apply after 100 steps, if the rate has stopped
-    rising. The largest update must be below 1e-5 of the weight norm, even in the fastest third of the layers. The
-    finding is a note, because the model may already have converged. It is a warning if a classifier is known to be
-    at chance level, or if `clip_grad_norm_` cut every recorded gradient to a hundredth of its norm or less.
+    In a watched run, the same thresholds for loss and weights apply after 100 steps, if the learning rate has
+    stopped rising. Even in the third of the layers that change fastest, the largest update must be below 1e-5 of
+    the weight norm. The finding is a note, because the model may already have converged, or a warning if a
+    classifier is known to be at chance level, or if `clip_grad_norm_` cut every recorded gradient to a hundredth
+    of its norm or less.
 
     A run that did not learn is also reported if copies of it, trained on its own batches, learn at a larger rate,
     and no other single change helps nearly as much; see `not-learning`.
 
     ## Known problems
-    Many rates above these thresholds still learn slowly, but are not reported. The trial is not used if the
+    Many learning rates above these thresholds are still too low, but are not reported. No copy is trained if the
     learning rate is warmed up, or appears to be, or if the best constant prediction is unknown.
 
     ## Sources

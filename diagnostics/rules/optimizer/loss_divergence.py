@@ -21,12 +21,12 @@ class LossDivergence(Rule):
 
     ## What it does
     In a watched run, the rule reports a training loss that ends far above its initial and its lowest level even
-    though the updates are of normal size. It also reports a loss that starts above 0, drops below it, and falls
-    faster and faster.
+    though the updates are of normal size. It also reports a loss that starts above 0, falls below 0, and keeps
+    falling faster and faster.
 
     ## Why it is bad
-    Training should lower the training loss. If the loss keeps rising, the optimizer maximises instead of
-    minimising, a term of the loss has no lower bound, the weights grow without bound, or the data has changed.
+    Training should lower the training loss. If the loss diverges, the optimizer maximises instead of minimising, a
+    term of the loss has no lower bound, the weights grow without bound, or the data has changed.
 
     ## Example
     ```python
@@ -41,13 +41,13 @@ class LossDivergence(Rule):
 
     ## Thresholds
     For a classifier trained on cross entropy, the final loss is the median cross entropy over the last quarter of
-    the sampled steps. It must be at least twice that of a constant prediction, and at least 1.5 times both its
-    initial and its lowest level. Any other loss needs at least 40 steps and must reach at least 100 times both
-    levels, and the weights must have grown threefold. If a step changes the weights by 1% or more,
-    `learning-rate-too-high` reports the run instead.
+    the sampled steps. The final loss must be at least twice that of a constant prediction, and at least 1.5 times
+    both its initial and its lowest level. Any other loss must reach at least 100 times its initial and its lowest
+    level, in a run of at least 40 steps, and the weights must have grown threefold. If a step changes the weights
+    by 1% or more, `learning-rate-too-high` reports the run instead.
 
-    A loss falls without bound if it began above 0, ended ten times as far below 0, and fell at least 1.5 times as
-    far in each quarter of the run as in the quarter before.
+    A loss is reported as falling without bound if it began above 0, ended ten times as far below 0, and fell at
+    least 1.5 times as far in each quarter of the run as in the quarter before.
 
     ## Known problems
     Some healthy losses rise, such as a generator's loss in adversarial training, or the loss in Q-learning while

@@ -38,8 +38,9 @@ class LossPlateau(Rule):
     """The loss stays at chance level, even though the batch can be learned.
 
     ## What it does
-    Trains a copy of the model on one batch at your learning rate. It checks whether the loss over the last third
-    of that trial stays at the level of a constant prediction, while another rate gets well below it.
+    Trains a copy of the model on one batch at your learning rate. It checks whether the loss of the copy stays at
+    the level of a constant prediction in the last third of the steps, while a copy at another rate gets well below
+    that level.
 
     In a watched run, it checks three things:
 
@@ -65,29 +66,30 @@ class LossPlateau(Rule):
     ```
 
     ## Thresholds
-    Three things must hold over the last third of the trial:
+    Three things must hold for the losses of the copy in the last third of its steps:
 
-    - The median is within 5% of the loss of the best constant prediction (for cross entropy, the entropy of the
-      batch's labels).
-    - The losses are within 20% of each other.
-    - Within the same number of further steps, the trend would not take the loss below 0.9 times the loss of the
+    - The median loss is within 5% of the loss of the best constant prediction (for cross entropy, the entropy of
+      the batch's labels).
+    - The highest and the lowest loss differ by at most 20%.
+    - If the trend continued for as many steps again, the loss would not fall below 0.9 times the loss of the
       constant prediction.
 
-    The trial must also count as stuck by the thresholds of `learning-rate-too-high` or `learning-rate-too-low`.
+    The copy must also be stuck by the thresholds of `learning-rate-too-high` or `learning-rate-too-low`.
 
-    In a watched run of at least 400 steps, three things must hold over the last two thirds:
+    In a watched run of at least 400 steps, three things must hold over the last two thirds of the run:
 
-    - The cross entropy is within 5% of the labels' entropy in each quarter of that time.
-    - It fell by less than 2% from the first half to the second.
+    - In each quarter of these two thirds, the cross entropy is within 5% of the labels' entropy.
+    - The cross entropy fell by less than 2% from the first half of these two thirds to the second.
     - Accuracy is not above the share of the most frequent class.
 
-    The cross entropy must never have fallen 10% below the labels' entropy, and the rate must have stopped rising.
-    If all steps had pointed in one direction, they would have moved the weights by their own norm. If updates are
-    larger than 1%, `learning-rate-too-high` reports the run instead.
+    The cross entropy must never have fallen 10% below the labels' entropy, and the learning rate must have stopped
+    rising. The steps must have been large enough to change the weights by 100% of their norm if all of them had
+    pointed in the same direction. If updates change the weights by more than 1% of their norm,
+    `learning-rate-too-high` reports the run instead.
 
     A loss is constant if the last third of the run has at least 30 losses, all above 0 and within 0.01% of each
-    other. The batches must differ and the weights must change. The model counts as its own reference if it also
-    runs without gradients in at least 90% of the steps.
+    other. The batches must differ and the weights must change. The model is reported as its own reference if it
+    also runs without gradients in at least 90% of the steps.
 
     If the scores are cosines, the lowest possible loss must be at least 90% of the loss that results from equal
     scores.
@@ -95,8 +97,8 @@ class LossPlateau(Rule):
     ## Known problems
     Before training, the plateau is detected only on a few batches, and only if another learning rate gets past it;
     `cannot-overfit-one-batch` covers all other causes. In a watched run, only unweighted cross entropy on outputs
-    of shape (examples, classes) is covered. A task that is inherently hard, such as the parity of many bits, looks
-    the same.
+    of shape (examples, classes) is covered. An inherently hard task, such as the parity of many bits, is reported
+    too.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "input-independent baseline"; the Hugging Face

@@ -71,7 +71,7 @@ class CheckpointKeysMismatch(MessageRule):
     - At least half of the model's keys are missing, and adding or removing a prefix makes the keys match.
 
     ## Known problems
-    Error messages from old versions of PyTorch and Keras name only the first key, so the rule knows only that key.
+    Some old error messages name only the first key, so the rule knows only that key.
 
     ## Sources
     The documentation for `torch.nn.Module.load_state_dict`, and PyTorch's tutorial "Saving and loading models"
