@@ -48,7 +48,8 @@ class LossPlateau(Rule):
     - It checks whether any loss is constant at the end of the run even though each batch contains different rows.
       The predictions may have collapsed (as with a triplet loss stuck at its margin), or the loss compares the
       model with itself (as with a preference loss whose reference model is not a copy).
-    - If the scores of a cross entropy are cosines times a constant, it computes how low the loss can possibly get.
+    - If the scores of a cross entropy are cosines times a constant, the rule computes the lowest loss that is
+      possible.
 
     ## Why it is bad
     A loss at chance level means that the model has learned the class frequencies and nothing else.
@@ -70,7 +71,7 @@ class LossPlateau(Rule):
 
     - The median loss is within 5% of the loss of the best constant prediction (for cross entropy, the entropy of
       the batch's labels).
-    - The highest and the lowest loss differ by at most 20%.
+    - The highest and the lowest loss differ by at most 20% of that loss.
     - If the trend continued for as many steps again, the loss would not fall below 0.9 times the loss of the
       constant prediction.
 

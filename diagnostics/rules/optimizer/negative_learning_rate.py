@@ -17,9 +17,9 @@ class NegativeLearningRate(Rule):
     Checks the learning rate of every parameter group at every step.
 
     ## Why it is bad
-    A step with a negative learning rate moves up the gradient, so the loss rises. Usually a linear factor,
-    `1 - step / length`, has no lower bound and the schedule runs past its length: it is stepped once per batch
-    instead of once per epoch.
+    With a negative learning rate, each step follows the gradient uphill, so the loss rises. Usually the schedule
+    has a linear factor without a lower bound, `1 - step / length`, and runs past its length because it is stepped
+    once per batch instead of once per epoch.
 
     ## Example
     ```python

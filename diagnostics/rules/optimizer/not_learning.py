@@ -81,20 +81,20 @@ class NotLearning(Rule):
     ## What it does
     Compares the losses of the second half of a run with the losses of the best constant prediction on the same
     batches. If the run is no better, the rule fits a linear and an RBF (radial basis function) model to some of
-    its rows, to see whether they learn something that the model did not.
+    its rows, to see whether these fits learn something that the model did not.
 
     Then it trains copies of the model from the initial weights on the recorded batches (up to 150 batches and 16
     MiB). One thing is changed in each copy, such as the scale of the data, the learning rate, the layers or the
-    initial weights. The rule compares the losses of the copies on rows that none of them was trained on. This
-    requires a PyTorch loop with a single common loss function, or Keras' `fit` or `train_on_batch` with one of
-    Keras' own losses.
+    initial weights. The rule compares the losses of the copies on rows that none of them was trained on. Training
+    such copies requires a PyTorch loop with a single common loss function, or Keras' `fit` or `train_on_batch`
+    with one of Keras' own losses.
 
     A triplet loss is compared with its margin, which is the loss when all embeddings are equal. If a model has
-    several outputs, each is compared with its own constant prediction.
+    several outputs, each output is compared with its own constant prediction.
 
     ## Why it is bad
     The first steps bring any model down to the constant prediction, which is the mean of the targets or the class
-    frequencies. A run that ends there has learned nothing from its inputs.
+    frequencies. A run that ends at that loss has learned nothing from its inputs.
 
     ## Example
     ```python
@@ -113,29 +113,31 @@ class NotLearning(Rule):
 
     ## Thresholds
     The run must have at least 100 steps, its learning rate must have stopped rising, and the script must have run
-    to its end. Two losses must be at least 97% of the constant prediction's: the loss over the last third of the
-    run, and the loss at the sampled steps in its second half.
+    to its end. Two losses must be at least 97% of the loss of the constant prediction: the loss over the last
+    third of the run, and the loss at the sampled steps in the second half of the run.
 
     The finding is a warning if one of these shows that the model could have learned something:
 
-    - Its rows occur more than once in a run of at least 200 steps (two epochs or more if the size of the dataset
+    - The rows occur more than once in a run of at least 200 steps (two epochs or more if the size of the dataset
       is known), so the model could have memorised the targets.
-    - A fit to half of the sampled rows has at most 70% of the constant prediction's error on the other half. For
-      classes, the error is also lower by five standard errors.
+    - A model fitted to half of the sampled rows has at most 70% of the constant prediction's error on the other
+      half. For classes, its error must also be lower by at least five standard errors.
     - Each row of 3 to 64 columns was standardised separately, or a number used for missing values is 100 standard
       deviations from all others.
-    - The run ended with a loss 10% above that of the constant prediction after 200 steps or more.
+    - After 200 steps or more, the run ended with a loss 10% above that of the constant prediction.
 
     It is also a warning if a single change makes a copy learn:
 
-    - No unchanged copy reaches a loss below 90% of the constant prediction's.
-    - The changed copy reaches a loss below 85% of it, even with its batches in a different order.
-    - That loss is lower than the losses of the unchanged copies by three times their spread.
+    - None of the unchanged copies reaches a loss below 90% of the loss of the constant prediction.
+    - The changed copy reaches a loss below 85% of the loss of the constant prediction, even with its batches in a
+      different order.
+    - The loss of the changed copy is lower than the losses of the unchanged copies by at least three times their
+      spread.
 
-    Otherwise the finding is a note. It is usually also a note if the loss was still falling.
+    In all other cases, the finding is a note. It is usually also a note if the loss was still falling.
 
     A loss that compares predictions with targets is reported as a warning if it is 0 (up to 1e-6) in every step of
-    a run of at least 100 steps. The model is then its own target.
+    a run of at least 100 steps. In such a run, the model is its own target.
 
     If there are several outputs, three things must hold:
 
@@ -145,8 +147,8 @@ class NotLearning(Rule):
 
     ## Known problems
     A control experiment on random labels is reported as a note. A model that explains less than 3% of the targets'
-    variance is reported even though it has learned a weak signal. Weighted losses are not checked. Several outputs
-    and penalties are checked only in Keras, for models built from Keras' own layers.
+    variance is reported even though it has learned a weak signal. Weighted losses are not checked. Models with
+    several outputs or penalties are checked only in Keras, and only if they are built from Keras' own layers.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019): verify that the loss beats an

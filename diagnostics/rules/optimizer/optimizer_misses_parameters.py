@@ -25,12 +25,12 @@ class OptimizerMissesParameters(MessageRule):
 
     Under `diagnose run`, it also looks for these parameters:
 
-    - Parameters that the first loss depends on, but that no optimizer holds. They may be unregistered or
-      re-created in the forward pass, or belong to a second model that feeds this one or takes its output.
+    - Parameters that the first loss depends on, but that no optimizer holds. Such parameters may be unregistered
+      or re-created in the forward pass, or belong to a second model before or after this one.
     - In Keras, layers that are re-created in each call, and a `tf.Variable` among the attributes of a layer, which
       Keras 3 does not track.
     - New weights that are missing from the checkpoint and stay frozen at their initial values, such as the
-      classifier of a LoRA model without `task_type`. They count only if shuffling their values changes the
+      classifier of a LoRA model without `task_type`. They are reported only if shuffling their values changes the
       predictions.
     - In a watched run, parameters that were frozen at the start and have received gradients since.
 
@@ -52,15 +52,15 @@ class OptimizerMissesParameters(MessageRule):
     ```
 
     ## Thresholds
-    The finding is an error if the optimizer holds none of the model's trainable parameters. It is a warning if the
-    missing parameters make up at least 1% of the trainable weights. It is also a warning if the optimizer holds
-    tensors that the model does not have, as happens after a layer is replaced. Otherwise it is a note. For frozen
-    new weights, the finding is a warning if they are in the last layer that runs, and otherwise a note.
+    The finding is an error if the optimizer holds none of the model's trainable parameters. The finding is a
+    warning if the missing parameters make up at least 1% of the trainable weights, or if the optimizer holds
+    tensors that the model does not have, as happens after a layer is replaced. In all other cases, it is a note.
+    For frozen new weights, the finding is a warning if they are in the last layer that runs, and otherwise a note.
 
     ## Known problems
     If several optimizers train one model, each of them is reported as missing the parameters that the others hold.
-    Training only a head without freezing the rest is also reported: call `requires_grad_(False)` on the other
-    parameters, which also saves the memory of their gradients.
+    Training only a head without freezing the rest of the model is also reported: call `requires_grad_(False)` on
+    the other parameters, which also saves the memory of their gradients.
 
     A pretrained feature extractor that you forgot to freeze is not reported.
 

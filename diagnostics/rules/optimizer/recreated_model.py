@@ -19,11 +19,11 @@ class RecreatedModel(Rule):
     `apply(init_weights)` or `reset_parameters()`, and then trains it.
 
     In PyTorch, and in Keras on TensorFlow, it also looks for an evaluation after the last training step that uses
-    another instance of the model's class, whose weights were never trained.
+    another instance of the model's class, and whose weights were never trained.
 
     ## Why it is bad
-    A new model starts from random weights. Everything learned in the previous epochs is lost, and the final model
-    has been trained for only one epoch.
+    Each new model starts from random weights. If the model is re-created in every epoch, everything learned in the
+    previous epochs is lost, and the final model has been trained for only one epoch.
 
     ## Example
     ```python
@@ -40,11 +40,12 @@ class RecreatedModel(Rule):
     ```
 
     ## Thresholds
-    A loop that loads or sets weights is not reported. Neither is a loop over folds, seeds or settings.
+    A loop that loads or sets weights is not reported, nor is a loop over folds, seeds or settings.
 
     An evaluated instance is reported only if no weights were loaded into it and its weights are not correlated
-    with those of the trained model. In PyTorch, the instance must be evaluated on at least 8 rows. The trained
-    model must not be evaluated after its last step, because the untrained one may then be a baseline.
+    with those of the trained model. In PyTorch, the instance must be evaluated on at least 8 rows. Nothing is
+    reported if the trained model is evaluated after its last step too, because the untrained model may then be a
+    baseline.
 
     ## Known problems
     The model is recognised by the call that creates it, such as `Sequential` or `build_model`. If only the name of

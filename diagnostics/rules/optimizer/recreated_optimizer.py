@@ -15,9 +15,9 @@ class RecreatedOptimizer(Rule):
     with another one for the same parameters.
 
     ## Why it is bad
-    The optimizer stores momentum and Adam's running averages, and a new one starts without them. Adam then moves
-    each weight by the full learning rate, however small its gradient, and momentum never builds up. The loss falls
-    at first, but then the weights jump around the minimum.
+    The optimizer stores momentum and Adam's running averages, and a new one starts without them. A new Adam
+    optimizer moves each weight by the full learning rate in its first step, however small the gradient is, and
+    momentum never builds up. The loss falls at first, but then the weights jump around the minimum.
 
     ## Example
     ```python
@@ -38,8 +38,9 @@ class RecreatedOptimizer(Rule):
     ```
 
     ## Thresholds
-    There must be 20 steps in a row, each by a new optimizer that keeps tensors as its state, which plain SGD does
-    not. A model whose weights are restored or reloaded between steps, as in test-time adaptation, is not reported.
+    At least 20 steps in a row must be taken by a new optimizer each time. Plain SGD, which keeps no state, is not
+    reported. A model whose weights are restored or reloaded between steps, as in test-time adaptation, is not
+    reported.
 
     ## Known problems
     An optimizer that is re-created once per epoch or every few steps is not reported.

@@ -20,7 +20,7 @@ PASSES = 100  # without any step; more than gradient accumulation uses in practi
 
 
 class UnchangedParameters(Rule):
-    """No weight of the model changes, even though the optimizer steps, or should.
+    """None of the model's weights change, even though the optimizer steps, or should step.
 
     ## What it does
     In a watched run, the rule compares the weights before and after each sampled step, and fires if not a single
@@ -49,16 +49,17 @@ class UnchangedParameters(Rule):
     ## Thresholds
     One of these is enough:
 
-    - at least 3 sampled steps, none of which changed any weight,
-    - 100 passes without an optimizer step, and a call to `zero_grad()`, which shows that steps were intended, or
+    - at least 3 sampled steps, none of which changed a weight,
+    - 100 backward passes without an optimizer step, but with a call to `zero_grad()`, which shows that steps were
+      intended, or
     - 20 backward passes and 20 calls to `zero_grad()` (or 20 gradient tapes) without a step.
 
     With a `tf.GradientTape`, the script must also have created an optimizer, and all biases must still have their
     initial value of 0.
 
     ## Known problems
-    Individual layers that do not change are not reported. A run that is watched only after its schedule has
-    reached 0 is reported.
+    Individual layers that do not change are not reported. A run that is watched only after its learning rate has
+    reached 0 is wrongly reported.
 
     ## Sources
     PyTorch's documentation for `torch.optim` ("Constructing it"), on optimizers made before the model is replaced

@@ -16,8 +16,8 @@ class CellsOutOfOrder(Rule):
 
     ## What it does
     Compares the order of the cells in a notebook file with the execution counts of their last runs, such as
-    `In[7]`. Names a cell if one of the variables it uses was set by a different cell than in a run from top to
-    bottom, or was set again after the cell was run.
+    `In[7]`. Names a cell if one of the variables that it uses was set by a different cell than in a run from top
+    to bottom, or was set again after the cell was run.
 
     ## Why it is bad
     The results may come from code that the notebook no longer shows. If the cell with the learning rate was edited
@@ -40,8 +40,8 @@ class CellsOutOfOrder(Rule):
     runs. Cells that only import, or only define functions and classes, may be run again at any time.
 
     ## Known problems
-    Counts from different sessions cannot be distinguished. Changes inside an object, such as those to a model's
-    weights during training, do not rebind a name, so they go unnoticed.
+    Execution counts from different sessions cannot be distinguished. Changes inside an object, such as changes to
+    a model's weights during training, do not rebind a name, so they go unnoticed.
 
     ## Sources
     J. F. Pimentel et al., "A Large-Scale Study About Quality and Reproducibility of Jupyter Notebooks" (MSR 2019).

@@ -16,7 +16,7 @@ class FunctionReadsGlobals(Rule):
 
     ## What it does
     Lists the functions in a notebook file that read the notebook's variables. Constants in capitals, values that
-    are set once, imports, functions and classes do not count. The finding points out variables that are set in
+    are set only once, imports, functions and classes are ignored. The finding points out variables that are set in
     several places, or only by a loop.
 
     ## Why it is bad
@@ -44,7 +44,7 @@ class FunctionReadsGlobals(Rule):
     ```
 
     ## Thresholds
-    None. The finding is always a note, because the function may read these variables on purpose.
+    None. The finding is always a note, because the function may read the variables on purpose.
 
     ## Known problems
     The rule does not see variables created by a magic command or by `from x import *`.
