@@ -60,9 +60,10 @@ class RaggedBatch(MessageRule):
 
     ## Why it is bad
     A batch is one tensor, so all examples must have the same number of values. The error message gives at most two
-    of the lengths and does not name the column. In PyTorch, the message is `expected sequence of length 11 at dim
-    1 (got 13)` or `stack expects each tensor to be equal size`; in TensorFlow, it is `Can't convert
-    non-rectangular Python sequence to Tensor` or `Cannot batch tensors with different shapes in component 0`.
+    of the lengths and does not name the column. In PyTorch, the message is
+    `expected sequence of length 11 at dim 1 (got 13)` or `stack expects each tensor to be equal size`; in
+    TensorFlow, it is `Can't convert non-rectangular Python sequence to Tensor` or
+    `Cannot batch tensors with different shapes in component 0`.
 
     ## Example
     ```python

@@ -32,9 +32,10 @@ class UntokenizedDataset(MessageRule):
 
     ## Why it is bad
     A model cannot read a string. A `Trainer` also silently drops every column that the model does not accept, such
-    as text. Only the label then reaches the model, and the error appears far from its cause: `You must specify
-    exactly one of input_ids or inputs_embeds`, or `You should supply an encoding`; in Keras, `Cast string to int32
-    is not supported`. Usually the tokenized dataset exists, but the wrong variable was passed.
+    as text. Only the label then reaches the model, and the error appears far from its cause:
+    `You must specify exactly one of input_ids or inputs_embeds`, or `You should supply an encoding`; in Keras,
+    `Cast string to int32 is not supported`. Usually the tokenized dataset exists, but the wrong variable was
+    passed.
 
     ## Example
     ```python

@@ -61,8 +61,8 @@ class UnreachableRank(MessageRule):
     each step (`--limit`), and 120 s to import PyTorch.
 
     ## Known problems
-    The output of one rank shows that a connection failed, but rarely why the other side closed it. `diagnose
-    network` uses TCP over IPv4. It misses faults that appear only with large messages or after hours.
+    The output of one rank shows that a connection failed, but rarely why the other side closed it.
+    `diagnose network` uses TCP over IPv4. It misses faults that appear only with large messages or after hours.
 
     ## Sources
     The documentation for `torch.distributed` and torchrun; NCCL, "Environment Variables" and "Troubleshooting".

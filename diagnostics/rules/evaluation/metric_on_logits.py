@@ -67,9 +67,10 @@ class MetricOnLogits(MessageRule):
 
     ## Why it is bad
     Accuracy compares labels with labels. If `accuracy_score` receives logits, scikit-learn raises an error after a
-    whole epoch of training (`Classification metrics can't handle a mix of multiclass and continuous-multioutput
-    targets`); a handwritten comparison broadcasts instead and returns a wrong number. The argmax of a single score
-    is always 0, so the reported accuracy is the share of class 0 and never changes.
+    whole epoch of training
+    (`Classification metrics can't handle a mix of multiclass and continuous-multioutput targets`); a handwritten
+    comparison broadcasts instead and returns a wrong number. The argmax of a single score is always 0, so the
+    reported accuracy is the share of class 0 and never changes.
 
     ## Example
     ```python

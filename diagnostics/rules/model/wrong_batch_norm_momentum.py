@@ -34,11 +34,12 @@ class WrongBatchNormMomentum(Rule):
 
     ## Why it is bad
     Batch norm uses the mean and variance of the batch in training, but the running mean and variance in
-    evaluation. PyTorch's momentum is the weight of the new batch: `running = (1 - momentum) * running + momentum *
-    batch`. In TensorFlow, Keras and Caffe, momentum is the weight of the old value. If `momentum=0.99` is copied
-    from one of these to PyTorch, the running statistics reflect little more than the latest batch. With
-    `momentum=0`, or 1 in Keras, the running statistics keep their initial values: a mean of 0 and a variance of 1.
-    The training loss falls, but the evaluation effectively runs a different network.
+    evaluation. PyTorch's momentum is the weight of the new batch:
+    `running = (1 - momentum) * running + momentum * batch`. In TensorFlow, Keras and Caffe, momentum is the weight
+    of the old value. If `momentum=0.99` is copied from one of these to PyTorch, the running statistics reflect
+    little more than the latest batch. With `momentum=0`, or 1 in Keras, the running statistics keep their initial
+    values: a mean of 0 and a variance of 1. The training loss falls, but the evaluation effectively runs a
+    different network.
 
     With Keras' default momentum of 0.99, the running statistics average over about 100 steps, so in a short run
     they still reflect earlier weights.
