@@ -56,9 +56,9 @@ class RepeatedBatch(Rule):
     - At least 8 rows were read, and all are identical.
     - At least 64 rows (or 4 batches, if that is more) were read, and the distinct rows among them fit into one
       batch. The number of distinct rows is below 5% of the rows read, or exactly the batch size.
-    - A watched run had at least 20 steps, all on the same batch. The finding is then a note, because the dataset
-      may fit into one batch, or a warning if the loader's dataset is known to have at least four times as many
-      rows as the batch.
+    - A watched run had at least 20 steps, all on the same batch. The finding is then a warning if the loader's
+      dataset is known to have at least four times as many rows as the batch. Otherwise it is a note, because the
+      dataset may fit into one batch.
     - At least 64 rows from the batches of a watched run were checked, and at most an eighth of them are distinct.
       The dataset has at least eight times as many distinct rows as these batches.
 

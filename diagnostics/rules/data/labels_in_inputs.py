@@ -84,7 +84,7 @@ class LabelsInInputs(Rule):
     ## Thresholds
     There is no threshold for a batch without a target. If there is a target, one value in each row must reveal it:
     the value equals a regression target that takes at least 20 different values, or each class has its own value.
-    There must be at least 100 rows without an exception, and exactly one position in the row at which this holds.
+    This must hold in at least 100 rows without exception, and at exactly one position in the row.
 
     In a sequence of measurements, the value that reveals the target must be in the last step, unless at least 10
     rows overlap.

@@ -79,8 +79,8 @@ class LabelsUnrelated(Rule):
 
     ## Known problems
     Augmented rows differ each time and cannot be tracked. Images drawn with replacement are mistaken for rows that
-    naturally repeat. Targets that were reordered only once, before training, look like noisy labels unless the
-    script contains the two shuffles; see `not-learning`.
+    naturally repeat. Targets that were reordered only once, before training, look like noisy labels (see
+    `not-learning`). They are reported only if the source shows that inputs and targets were shuffled separately.
 
     ## Sources
     Public reports of permutations applied to the inputs only, and of `tf.data` pipelines whose datasets were

@@ -182,8 +182,8 @@ class EvaluationMismatch(Rule):
     have no left padding.
 
     ## Known problems
-    Evaluation rows from another domain are reported if they differ by as much as these thresholds. A split by time
-    is reported if enough of its evaluation tokens are new. Small differences, such as slightly different
+    Evaluation rows from another domain are reported if the differences reach these thresholds. A split by time is
+    reported if at least 30% of its evaluation tokens are new. Small differences, such as slightly different
     normalisation constants, go unnoticed, and so do swapped channels that have the same distribution.
 
     ## Sources

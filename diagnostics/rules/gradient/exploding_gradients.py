@@ -53,7 +53,7 @@ class ExplodingGradients(Rule):
     - The median of the last 5 norms is at least 1,000 times the largest of the first 10 norms, and the loss, if
       known, has not fallen.
     - One norm is at least 1,000 times the largest norm in the 20 steps before it. Over the next 20 steps, the loss
-      loses at least half of its earlier decrease and rises above its value at that step.
+      gives back at least half of its earlier decrease and rises above its value at that step.
 
     Healthy spikes during warm-up are 10 to 100 times as large as the norms before them.
 

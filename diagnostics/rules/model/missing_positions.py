@@ -54,7 +54,7 @@ class MissingPositions(Rule):
 
     ## Thresholds
     None of the predictions may change by more than 1/10000 of the spread of the predictions. At least half of the
-    rows in the batch must be unsorted and contain a repeated token; otherwise they may be sets. The final loss
+    rows in the batch must be unsorted and contain a repeated token; otherwise the rows may be sets. The final loss
     must be more than half that of a constant prediction.
 
     The finding is a warning only if one of two tests shows that the order matters:

@@ -50,9 +50,9 @@ class LossOutOfRange(Rule):
 
     ## Thresholds
     The loss must be below -0.0001 in the first step or in at least three later ones. A KL divergence is reported
-    only if the exponentials of its input add up to less than 0.95 or more than 1.05 over the classes. Keras'
-    divergence reads probabilities, so its outputs or targets are summed without the exponential. A binary cross
-    entropy is reported only if a target of the first batch is below 0 or above 1.
+    only if the exponentials of its input add up to less than 0.95 or more than 1.05 over the classes. Keras' KL
+    divergence reads probabilities, so the rule adds up its outputs or targets themselves. A binary cross entropy
+    is reported only if a target of the first batch is below 0 or above 1.
 
     ## Known problems
     Weighted and handwritten losses are not checked. For a loss with additional terms, only a KL divergence in the

@@ -75,9 +75,9 @@ class LearningRateTooHigh(Rule):
     - The loss of a batch that occurred at least 100 times oscillates by at least half of its mean, and has not
       fallen.
 
-    A complete run of at least 100 steps is also reported if it ended no better than a constant prediction, even
-    though a linear or RBF (radial basis function) fit shows that there is something to learn, and if at least one
-    step changed the weights by more than their own norm (median over the layers).
+    A complete run of at least 100 steps is also reported if three conditions hold: it ended no better than a
+    constant prediction, a linear or RBF (radial basis function) fit shows that there is something to learn, and at
+    least one step changed the weights by more than their own norm (median over the layers).
 
     A run that did not learn is also reported if copies of it, trained on its own batches, learn at a smaller rate,
     and no other single change helps nearly as much; see `not-learning`.

@@ -78,9 +78,9 @@ class LearningRateTooLow(Rule):
 
     In a watched run, the same thresholds for loss and weights apply after 100 steps, if the learning rate has
     stopped rising. Even in the third of the layers that change fastest, the largest update must be below 1e-5 of
-    the weight norm. The finding is a note, because the model may already have converged, or a warning if a
-    classifier is known to be at chance level, or if `clip_grad_norm_` cut every recorded gradient to a hundredth
-    of its norm or less.
+    the weight norm. The finding is a warning if a classifier is known to be at chance level, or if
+    `clip_grad_norm_` cut every recorded gradient to a hundredth of its norm or less. Otherwise it is a note,
+    because the model may already have converged.
 
     A run that did not learn is also reported if copies of it, trained on its own batches, learn at a larger rate,
     and no other single change helps nearly as much; see `not-learning`.

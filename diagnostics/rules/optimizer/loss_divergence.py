@@ -25,8 +25,8 @@ class LossDivergence(Rule):
     falling faster and faster.
 
     ## Why it is bad
-    Training should lower the training loss. If the loss diverges, the optimizer maximises instead of minimising, a
-    term of the loss has no lower bound, the weights grow without bound, or the data has changed.
+    Training should lower the training loss. A loss diverges if the optimizer maximises instead of minimising, if a
+    term of the loss has no lower bound, if the weights grow without bound, or if the data changes.
 
     ## Example
     ```python

@@ -71,7 +71,7 @@ class LossPlateau(Rule):
 
     - The median loss is within 5% of the loss of the best constant prediction (for cross entropy, the entropy of
       the batch's labels).
-    - The highest and the lowest loss differ by at most 20% of that loss.
+    - The highest and the lowest loss differ by at most 20% of the loss of the best constant prediction.
     - If the trend continued for as many steps again, the loss would not fall below 0.9 times the loss of the
       constant prediction.
 

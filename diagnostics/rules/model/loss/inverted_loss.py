@@ -52,8 +52,8 @@ class InvertedLoss(Rule):
     does. Each prediction must have at least 8 values, or a single value if most targets differ and predictions and
     targets have a correlation of -0.5 or less.
 
-    PyTorch: at least 4 steps must be sampled, and in 90% of them the loss must have the wrong sign. One of these
-    must show it:
+    PyTorch: at least 4 steps must be sampled, and in 90% of them the loss must have the wrong sign. In addition,
+    one of these must hold:
 
     - The losses of the run are the negative of a known formula, to within 0.2%, and the targets are not all equal.
       The value of that formula rises over the run, and is initially at least half the loss of a constant

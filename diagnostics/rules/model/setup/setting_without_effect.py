@@ -50,7 +50,7 @@ class SettingWithoutEffect(Rule):
     ```
 
     ## Thresholds
-    There are no numbers to choose, but the rule reports only settings that certainly have no effect:
+    The rule reports only settings that certainly have no effect:
 
     - Attribute of a module: all parameters of the module require and have gradients and are in the optimizer, and
       no class in the model uses the attribute's name.
