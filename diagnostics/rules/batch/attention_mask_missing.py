@@ -27,10 +27,10 @@ class AttentionMaskMissing(Rule):
     ## What it does
     Looks for padded examples in a batch without `attention_mask`, for a model that accepts one.
 
-    Under `diagnose run`, it also looks for a mask that the DataLoader yields but the script does not pass to the
-    model. Inside the model, it looks for a layer that accepts an `attention_mask` but does not receive one. After
-    the run, it compares the trained model's predictions for up to 16 padded rows with those for the same rows
-    without padding.
+    Under `diagnose run`, the rule also looks for a mask that the DataLoader yields but the script does not pass to
+    the model. Inside the model, it looks for a layer that accepts an `attention_mask` but does not receive one.
+    After the run, it compares the trained model's predictions for up to 16 padded rows with those for the same
+    rows without padding.
 
     ## Why it is bad
     Without a mask, a Hugging Face model attends to every position, including the padding. The prediction for an

@@ -26,8 +26,8 @@ class EosNeverLearned(Rule):
     the token's label is ignored, the attention mask treats the token as padding, or the texts contain no
     end-of-text token.
 
-    For an encoder-decoder model such as T5, it checks all targets of the batch that are shorter than the longest
-    one.
+    For an encoder-decoder model such as T5, the rule checks all targets of the batch that are shorter than the
+    longest one.
 
     ## Why it is bad
     The model never learns where a text ends. The loss is low, but generated text runs on until `max_new_tokens`,

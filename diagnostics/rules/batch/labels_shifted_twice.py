@@ -25,9 +25,9 @@ class LabelsShiftedTwice(Rule):
     computes its own loss. The rule fires if each label is the token at the next position.
 
     ## Why it is bad
-    These models compare the prediction at a position with the label at the next position, so the labels should be
-    a copy of `input_ids`. Labels that are already shifted train the model to predict the token two positions
-    ahead, and the generated text skips every other word.
+    Causal language models from transformers compare the prediction at a position with the label at the next
+    position, so the labels should be a copy of `input_ids`. Labels that are already shifted train the model to
+    predict the token two positions ahead, and the generated text skips every other word.
 
     ## Example
     ```python

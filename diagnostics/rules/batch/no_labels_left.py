@@ -15,8 +15,8 @@ class NoLabelsLeft(Rule):
     """Every label in the batch is ignored.
 
     ## What it does
-    Counts the labels of a batch that the loss does not ignore (by default, it ignores labels of -100). The rule
-    fires if there are none.
+    Counts the labels of a batch that the loss does not ignore (by default, the loss ignores labels of -100). The
+    rule fires if there are none.
 
     ## Why it is bad
     The mean over zero labels is NaN, so the loss is NaN and no gradient reaches the model. Some programs replace

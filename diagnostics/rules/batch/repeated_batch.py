@@ -33,8 +33,9 @@ class RepeatedBatch(Rule):
     in different steps.
 
     ## Why it is bad
-    The dataset claims to have many rows but returns only one, or a generator yields its first batch forever. The
-    model memorises the same few rows: the training loss falls quickly to zero, and the model does not generalise.
+    The dataset claims to have many rows but returns the same row for every index, or a generator yields its first
+    batch forever. The model memorises the same few rows: the training loss falls quickly to zero, and the model
+    does not generalise.
 
     ## Example
     ```python

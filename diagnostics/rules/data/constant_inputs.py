@@ -69,8 +69,8 @@ class ConstantInputs(Rule):
 
     - If all inputs are equal and the labels differ, the finding is an error.
     - If all inputs are equal, and the labels are equal or unknown, or later rows of an unshuffled dataset differ,
-      it is a warning.
-    - If only some inputs or columns are constant, it is a note.
+      the finding is a warning.
+    - If only some inputs or columns are constant, the finding is a note.
 
     There must be at least 8 blank rows of at least 16 values, making up at least 2% of the sampled rows. The blank
     rows must have at least two different targets, and the value that fills them must make up at most 1% of the

@@ -107,10 +107,10 @@ class EvaluationMismatch(Rule):
     takes texts that the script evaluated with left padding, and compares the predictions with and without that
     padding.
 
-    Under `diagnose run`, it also searches the script for a scikit-learn scaler or encoder that is fitted again on
-    the evaluation data. If `generate` from transformers was called without a length limit, the rule counts the
-    sequences that end at the default length without an end token, and compares the default length with the lengths
-    of the targets.
+    Under `diagnose run`, the rule also searches the script for a scikit-learn scaler or encoder that is fitted
+    again on the evaluation data. If `generate` from transformers was called without a length limit, the rule
+    counts the sequences that end at the default length without an end token, and compares the default length with
+    the lengths of the targets.
 
     ## Why it is bad
     The model is evaluated on values that it has never seen, so it seems to overfit. If only the training targets

@@ -56,7 +56,7 @@ class MetricOnLogits(MessageRule):
     evaluation loop passes, and once as class labels. If the labels get a perfect score, but the logits fail or
     score lower, the conversion from logits to labels is missing.
 
-    Under `diagnose run`, it also looks for these mistakes in the script:
+    Under `diagnose run`, the rule also looks for these mistakes in the script:
 
     - an argmax over a single score per example
     - probabilities that are cast to integers

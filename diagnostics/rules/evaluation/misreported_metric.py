@@ -68,9 +68,9 @@ class MisreportedMetric(Rule):
     that were not shifted, ignored positions that were counted, swapped arguments, a missing square root, or a
     comparison of every prediction with every target.
 
-    Under `diagnose run`, it also tracks the script's calls to scikit-learn's metrics. It looks for a separate call
-    for each batch of an evaluation, for lists that grow from epoch to epoch, and for targets that are passed as
-    predictions.
+    Under `diagnose run`, the rule also tracks the script's calls to scikit-learn's metrics. It looks for a
+    separate call for each batch of an evaluation, for lists that grow from epoch to epoch, and for targets that
+    are passed as predictions.
 
     ## Why it is bad
     F1, R² and RMSE are not means over rows, so their mean over batches is a different number, which changes with

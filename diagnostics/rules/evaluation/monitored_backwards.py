@@ -29,9 +29,9 @@ class MonitoredBackwards(Rule):
     all names that do not end in `loss`. If Keras' `EarlyStopping` ended training, the rule checks whether each of
     the last epochs was better than the one before, but by less than `min_delta`.
 
-    Under `diagnose run`, it also searches the script for a wrong comparison with the best result so far, such as
-    `if val_loss > best_loss: best_loss = val_loss`, and checks Lightning's `ModelCheckpoint` and `EarlyStopping`,
-    whose `mode` is "min" by default.
+    Under `diagnose run`, the rule also searches the script for a wrong comparison with the best result so far,
+    such as `if val_loss > best_loss: best_loss = val_loss`, and checks Lightning's `ModelCheckpoint` and
+    `EarlyStopping`, whose `mode` is "min" by default.
 
     ## Why it is bad
     Every epoch that improves the metric is counted as an epoch without progress. `EarlyStopping` ends training

@@ -21,8 +21,8 @@ class WeightsKeptByReference(Rule):
     module that reloads its own current weights (`a.load_state_dict(a.state_dict())`) while another module with the
     same layers is trained.
 
-    In the source code, it looks for a training loop that assigns the best model so far to a second name without
-    copying it (`best_model = model`), or that stores the weights in a list or dict without copying them.
+    In the source code, the rule looks for a training loop that assigns the best model so far to a second name
+    without copying it (`best_model = model`), or that stores the weights in a list or dict without copying them.
 
     ## Why it is bad
     `state_dict()` copies nothing: its tensors are the weights themselves. After the next step, the "best" weights

@@ -42,9 +42,9 @@ class IgnoredOutputGradient(Rule):
     ```
 
     ## Thresholds
-    The output must have more than one element, and the code must read what the forward pass saved, but none of the
-    gradients. A backward() that calls `zeros` or `zeros_like` is not reported, because it stops the gradient on
-    purpose.
+    The output must have more than one element, and `backward` must read what the forward pass saved, but none of
+    the gradients passed to it. A backward() that calls `zeros` or `zeros_like` is not reported, because it stops
+    the gradient on purpose.
 
     ## Known problems
     Direct feedback alignment, which bypasses the true gradient on purpose, is reported. The rule misses a

@@ -50,9 +50,9 @@ class UnreachedParameters(Rule):
     In Keras, under `diagnose run`, lists the layers of a functional model whose outputs are not part of any model.
 
     ## Why it is bad
-    These parameters keep their initial values while the rest of the model learns. Often a `.detach()`, a layer
-    missing from `forward()`, or an unused result cuts off a whole part of the model, yet the loss still falls.
-    Under `DistributedDataParallel`, such parameters cause an error.
+    Parameters without a gradient keep their initial values while the rest of the model learns. Often a
+    `.detach()`, a layer missing from `forward()`, or an unused result cuts off a whole part of the model, yet the
+    loss still falls. Under `DistributedDataParallel`, such parameters cause an error.
 
     ## Example
     ```python

@@ -24,7 +24,8 @@ class PaddingAttended(Rule):
     is NaN. It also fires if the mask of a PyTorch attention layer hides every word of the batch and none of the
     padding.
 
-    Under `diagnose run`, it also reports transformers' warning that `generate()` received right-padded prompts.
+    Under `diagnose run`, the rule also reports transformers' warning that `generate()` received right-padded
+    prompts.
 
     ## Why it is bad
     A recurrent network gives its last output on a padded row only after reading all of the padding, when the words

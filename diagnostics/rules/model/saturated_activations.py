@@ -43,8 +43,8 @@ class SaturatedActivations(Rule):
     ```
 
     ## Thresholds
-    More than half of at least 16 units must be saturated, on at least 8 examples. These thresholds are based on
-    untrained PyTorch models, with 8 to 60 seeds each:
+    The layer must have at least 16 units, and more than half of them must be saturated for at least 8 examples.
+    These thresholds are based on untrained PyTorch models, with 8 to 60 seeds each:
 
     | model | saturated units in a layer, at most |
     |---|---|

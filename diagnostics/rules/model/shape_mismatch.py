@@ -31,7 +31,7 @@ class ShapeMismatch(MessageRule):
     ## What it does
     Recognises the error in PyTorch and Keras. Names the layer (by its path in the model), the size it was built
     for, and the shape of its input. If the sizes reveal what is wrong with the input (not flattened, channels
-    last, transposed, no channel axis), the message says so.
+    last, transposed, no channel axis), the finding says so.
 
     ## Why it is bad
     The weights of a layer fit only one input size. The error message gives two sizes, but rarely names the layer

@@ -33,9 +33,10 @@ class LossOutOfRange(Rule):
     divergence. The finding names the argument that makes a negative value possible.
 
     ## Why it is bad
-    Each of these losses measures a distance, so it cannot be below 0. A negative value means that an argument is
-    not what the function expects: binary cross entropy may have targets below 0 or above 1, or `kl_div` may
-    receive probabilities instead of log-probabilities. The loss then falls, but the model does not improve.
+    Cross entropy, squared and absolute errors and the KL divergence measure a distance, so they cannot be below 0.
+    A negative value means that an argument is not what the function expects: binary cross entropy may have targets
+    below 0 or above 1, or `kl_div` may receive probabilities instead of log-probabilities. The loss then falls,
+    but the model does not improve.
 
     ## Example
     ```python

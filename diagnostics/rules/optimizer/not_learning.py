@@ -123,10 +123,10 @@ class NotLearning(Rule):
     - A model fitted to half of the sampled rows has at most 70% of the constant prediction's error on the other
       half. For classes, its error must also be lower by at least five standard errors.
     - Each row of 3 to 64 columns was standardised separately, or a number used for missing values is 100 standard
-      deviations from all others.
+      deviations away from all other values.
     - After 200 steps or more, the run ended with a loss 10% above that of the constant prediction.
 
-    It is also a warning if a single change makes a copy learn:
+    The finding is also a warning if a single change makes a copy learn:
 
     - None of the unchanged copies reaches a loss below 90% of the loss of the constant prediction.
     - The changed copy reaches a loss below 85% of the loss of the constant prediction, even with its batches in a

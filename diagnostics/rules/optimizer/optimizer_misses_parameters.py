@@ -23,7 +23,7 @@ class OptimizerMissesParameters(MessageRule):
     ## What it does
     Compares the tensors that the optimizer holds with the model's parameters that require a gradient.
 
-    Under `diagnose run`, it also looks for these parameters:
+    Under `diagnose run`, the rule also looks for these parameters:
 
     - Parameters that the first loss depends on, but that no optimizer holds. Such parameters may be unregistered
       or re-created in the forward pass, or belong to a second model before or after this one.
@@ -64,7 +64,7 @@ class OptimizerMissesParameters(MessageRule):
 
     A pretrained feature extractor that you forgot to freeze is not reported.
 
-    A new head that replaces a loaded one is not detected.
+    A new head that replaces a loaded head is not detected.
 
     ## Sources
     PyTorch's documentation for `torch.optim` ("Constructing it") and `torch.nn.ModuleList`;

@@ -18,8 +18,8 @@ class RecreatedModel(Rule):
     Searches the script for a loop over epochs that creates a model, or re-initialises its weights with
     `apply(init_weights)` or `reset_parameters()`, and then trains it.
 
-    In PyTorch, and in Keras on TensorFlow, it also looks for an evaluation after the last training step that uses
-    another instance of the model's class whose weights were never trained.
+    In PyTorch, and in Keras on TensorFlow, the rule also looks for an evaluation after the last training step that
+    uses another instance of the model's class whose weights were never trained.
 
     ## Why it is bad
     Each new model starts from random weights. If the model is re-created in every epoch, everything learned in the

@@ -18,9 +18,9 @@ class ProbabilitiesAsLogits(Rule):
     a softmax or sigmoid layer.
 
     ## Why it is bad
-    Probabilities differ by at most 1, so a softmax over them is never confident: with 3 classes, the true one gets
-    at most 0.58, a cross entropy of 0.55. Training is slow and gets stuck at a plateau. The accuracy often looks
-    acceptable, so the bug goes unnoticed.
+    Probabilities differ by at most 1, so a softmax over them is never confident: with 3 classes, the true class
+    gets a probability of at most 0.58, so the cross entropy is at least 0.55. Training is slow and gets stuck at a
+    plateau. The accuracy often looks acceptable, so the bug goes unnoticed.
 
     ## Example
     ```python

@@ -33,7 +33,7 @@ class MismatchedCall(MessageRule):
     None: the rule fires only after a call has failed.
 
     ## Known problems
-    The traceback alone does not show where the value was created.
+    The traceback alone does not show where the wrong value was created.
 
     ## Sources
     The documentation for `torch.nn.LSTM`, transformers' `ModelOutput` and `cv2.imread`.

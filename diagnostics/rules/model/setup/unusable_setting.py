@@ -13,7 +13,7 @@ class UnusableSetting(MessageRule):
     PyTorch's rendezvous, and lists the alternatives that the message names.
 
     ## Why it is bad
-    These settings are strings and numbers that are checked only at run time: a layer name from another
+    Many settings are strings and numbers that are checked only at run time: a layer name from another
     architecture, a metric that is logged under another name, or a port that a previous run still occupies.
 
     ## Example
