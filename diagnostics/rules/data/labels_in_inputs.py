@@ -78,8 +78,8 @@ class LabelsInInputs(Rule):
     `logits-as-probabilities`.
 
     For the TensorFlow classes in transformers 4 there is another fix: keep the labels among the inputs and call
-    `compile` without a loss, so that the model uses its own. This works only for these classes. A plain Keras or
-    KerasHub model has no loss of its own and fails with `No loss to compute`.
+    `compile` without a loss, so that the model uses its own loss. This fix works only for these classes. A plain
+    Keras or KerasHub model has no loss of its own and fails with `No loss to compute`.
 
     ## Thresholds
     There is no threshold for a batch without a target. If there is a target, one value in each row must reveal it:

@@ -30,7 +30,7 @@ class DeviceMismatch(MessageRule):
     """An operation received tensors on different devices.
 
     ## What it does
-    Recognises the error and determines from the stack frames which tensor is on which device.
+    Recognises the error message and determines from the stack frames which tensor is on which device.
 
     ## Why it is bad
     An operation reads the memory of one device only. PyTorch does not copy tensors between devices implicitly,

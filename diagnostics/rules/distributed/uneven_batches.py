@@ -20,7 +20,7 @@ LOST = re.compile(
 
 
 class UnevenBatches(Rule):
-    """The ranks have different numbers of batches, so one waits for ranks that have already finished.
+    """The ranks have different numbers of batches, so one rank waits for others that have already finished.
 
     ## What it does
     Under `diagnose run` with several processes, each rank counts its backward passes and the batches it gets from

@@ -39,8 +39,8 @@ class VanishingGradients(Rule):
 
     ## Why it is bad
     Layers without a gradient keep their initial weights. A deep network then trains its last layers on random
-    features; a recurrent one uses only the end of each sequence. The loss stays at chance level, and no error is
-    raised.
+    features; a recurrent network uses only the end of each sequence. The loss stays at chance level, and no error
+    is raised.
 
     ## Example
     ```python

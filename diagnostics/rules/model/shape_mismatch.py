@@ -29,9 +29,9 @@ class ShapeMismatch(MessageRule):
     """An operation received tensors whose shapes do not match.
 
     ## What it does
-    Recognises the error in PyTorch and Keras. Names the layer (by its path in the model), the size it was built
-    for, and the shape of its input. If the sizes reveal what is wrong with the input (not flattened, channels
-    last, transposed, no channel axis), the finding says so.
+    Recognises the error messages of PyTorch and Keras. Names the layer (by its path in the model), the size it was
+    built for, and the shape of its input. If the sizes reveal what is wrong with the input (not flattened,
+    channels last, transposed, no channel axis), the finding says so.
 
     ## Why it is bad
     The weights of a layer fit only one input size. The error message gives two sizes, but rarely names the layer

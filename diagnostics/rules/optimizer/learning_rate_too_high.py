@@ -31,9 +31,9 @@ class LearningRateTooHigh(Rule):
 
     ## What it does
     Trains copies of the model on one batch with your optimizer: one copy at your learning rate and, if it does not
-    learn, others at lower rates. The rule compares the loss of each copy with the loss of a constant prediction
-    and measures how much a step changes the weights. In a watched run, it looks for updates that are too large
-    while the loss diverges, stays at chance level, or oscillates on a repeated batch.
+    learn, more copies at lower rates. The rule compares the loss of each copy with the loss of a constant
+    prediction and measures how much a step changes the weights. In a watched run, it looks for updates that are
+    too large while the loss diverges, stays at chance level, or oscillates on a repeated batch.
 
     ## Why it is bad
     The gradient describes the loss well only near the current weights. An update that is too large overshoots,

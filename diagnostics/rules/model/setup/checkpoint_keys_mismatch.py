@@ -41,8 +41,8 @@ class CheckpointKeysMismatch(MessageRule):
     """The keys of a checkpoint differ from those of the model.
 
     ## What it does
-    Compares the missing and the unexpected keys in the error message. Names a prefix that would make them equal, a
-    state dict inside the checkpoint, or the layers that differ. In a watched run, the rule also checks
+    Compares the missing and the unexpected keys in the error message. Names a prefix that would make the keys
+    equal, a state dict inside the checkpoint, or the layers that differ. In a watched run, the rule also checks
     `load_state_dict(..., strict=False)`: it reports a call that found hardly any of the model's keys, if the model
     is then trained, or is evaluated with the missing weights unchanged.
 
