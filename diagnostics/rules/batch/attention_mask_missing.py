@@ -50,7 +50,7 @@ class AttentionMaskMissing(Rule):
     ```
 
     ## Thresholds
-    One example must have at least 2 pad tokens at one end, and another must have fewer at the same end.
+    One example must have at least 2 pad tokens at one end, and another example must have fewer at the same end.
 
     If predictions were compared, at least 2 of them, and at least 10%, must change when the padding is removed. A
     classifier must predict a different class; any other prediction must change by more than half the standard

@@ -30,8 +30,8 @@ class UnstableBatch(Rule):
 
     ## Why it is bad
     The dataset returns a list, array or dict that it also stores, and the collator appends to it, or normalises it
-    in place. The first epoch is correct. Each later epoch modifies the rows again, so the training data drifts
-    further and further from the original. No error is raised, and the first batch looks right.
+    in place. In the first epoch, the rows are correct. Each later epoch modifies them again, so the training data
+    drifts further and further from the original. No error is raised, and the first batch looks right.
 
     ## Example
     ```python

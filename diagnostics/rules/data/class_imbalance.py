@@ -60,7 +60,7 @@ class ClassImbalance(Rule):
     Weights are reported as balanced but in the wrong order if three conditions hold:
 
     - The inverses of the weights add up, within 1%, to the number of classes, the number of rows, or 1.
-    - The inverses are distributed like the label counts.
+    - The inverses of the weights are distributed like the label counts.
     - At least one class has at least twice as many labels as its weight implies.
 
     ## Known problems

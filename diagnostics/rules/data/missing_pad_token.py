@@ -9,7 +9,8 @@ class MissingPadToken(MessageRule):
     """Rows have to be padded, but the tokenizer or the model has no padding token.
 
     ## What it does
-    Recognises the errors that the tokenizers and sequence classifiers in transformers raise in this case.
+    Recognises the errors that the tokenizers and sequence classifiers in transformers raise if there is no padding
+    token.
 
     ## Why it is bad
     Models such as GPT-2 and Llama were trained on packed text and have no padding token. But a batch of rows with

@@ -71,8 +71,8 @@ class WrongBatchNormMomentum(Rule):
     the excess over that share must be at most half as large.
 
     ## Known problems
-    Overfitting causes a similar gap. For models that are not classifiers, the finding is a note, and lagging
-    statistics are not detected.
+    Overfitting causes a similar gap between training and evaluation. For models that are not classifiers, the
+    finding is a note, and lagging statistics are not detected.
 
     ## Sources
     The documentation for `torch.nn.BatchNorm2d` (the note on momentum) and `keras.layers.BatchNormalization`;

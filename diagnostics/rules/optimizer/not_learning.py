@@ -83,11 +83,11 @@ class NotLearning(Rule):
     batches. If the run is no better, the rule fits a linear and an RBF (radial basis function) model to some of
     its rows, to see whether these fits learn something that the model did not.
 
-    Then it trains copies of the model from the initial weights on the recorded batches (up to 150 batches and 16
-    MiB). One thing is changed in each copy, such as the scale of the data, the learning rate, the layers or the
-    initial weights. The rule compares the losses of the copies on rows that none of them was trained on. Training
-    such copies requires a PyTorch loop with a single common loss function, or Keras' `fit` or `train_on_batch`
-    with one of Keras' own losses.
+    Then the rule trains copies of the model from the initial weights on the recorded batches (up to 150 batches
+    and 16 MiB). One thing is changed in each copy, such as the scale of the data, the learning rate, the layers or
+    the initial weights. The rule compares the losses of the copies on rows that none of them was trained on.
+    Training such copies requires a PyTorch loop with a single common loss function, or Keras' `fit` or
+    `train_on_batch` with one of Keras' own losses.
 
     A triplet loss is compared with its margin, which is the loss when all embeddings are equal. If a model has
     several outputs, each output is compared with its own constant prediction.
@@ -134,7 +134,8 @@ class NotLearning(Rule):
     - The loss of the changed copy is lower than the losses of the unchanged copies by at least three times their
       spread.
 
-    In all other cases, the finding is a note. It is usually also a note if the loss was still falling.
+    In all other cases, the finding is a note. Even if there is such a sign or change, it is usually only a note if
+    the loss was still falling.
 
     A loss that compares predictions with targets is reported as a warning if it is 0 (up to 1e-6) in every step of
     a run of at least 100 steps. In such a run, the model is its own target.
