@@ -59,7 +59,7 @@ class EosNeverLearned(Rule):
 
     ## Known problems
     Only one batch is checked. A batch without an attention mask, or with blocks of equal length, is not checked. A
-    text that was cut off at the maximum length has no end that the model could learn.
+    text that was cut off at the maximum length has no ending to learn.
 
     ## Sources
     The documentation and source code of `transformers.DataCollatorForLanguageModeling`; public issues about

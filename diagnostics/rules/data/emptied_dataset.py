@@ -28,7 +28,7 @@ class EmptiedDataset(MessageRule):
     ```
 
     ## Thresholds
-    None: the rule fires only after a row has been requested.
+    None: the rule fires only after a row has been loaded.
 
     ## Known problems
     The error message does not show what emptied the dataset.

@@ -62,8 +62,8 @@ class LabelsUnrelated(Rule):
     ## Thresholds
     At least 32 rows must recur, and hardly any of them may occur twice within an epoch. All of these must hold:
 
-    - The share of unchanged targets exceeds the share expected from random reassignment by at most two standard
-      deviations.
+    - The share of unchanged targets is at most two standard deviations above the share expected from random
+      reassignment.
     - The mean squared change of the targets is at least 80% of the change expected from random reassignment. Noisy
       labels change less.
     - At least a quarter of the changed targets belonged to other rows.

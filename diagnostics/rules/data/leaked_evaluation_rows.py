@@ -65,8 +65,8 @@ class LeakedEvaluationRows(Rule):
     Some duplicates are natural: short texts ("thank you"), tables with few columns, blank images. Rows that were
     copied before the split to balance the classes look like natural duplicates but are a real leak.
     Near-duplicates (a different crop, an extra space) are not detected. If the training set is large, only part of
-    it is compared, and the true number of leaked rows is higher. If only variable names in the script indicate
-    which data is held out, the finding is a note.
+    it is compared, and the true number of leaked rows is higher. If the only sign of
+    which data is held out is a variable name in the script, the finding is a note.
 
     ## Sources
     Katherine Lee et al., "Deduplicating Training Data Makes Language Models Better" (2022), on train-test overlap

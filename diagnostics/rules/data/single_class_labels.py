@@ -48,7 +48,7 @@ class SingleClassLabels(MessageRule):
     ## Why it is bad
     The model learns to predict that class for every input. The loss falls to zero within a few steps and the
     accuracy rises to 1, so nothing looks wrong. The usual causes are a filter that kept only one class, a label
-    column filled with a constant, and a file sorted by class of which only the beginning was read.
+    column filled with a constant, and reading only the beginning of a file that is sorted by class.
 
     ## Example
     ```python

@@ -10,7 +10,7 @@ from diagnostics.facts.crash.setup import ReleaseChange, VersionsDiffer
 
 
 class InstallationMismatch(MessageRule):
-    """Packages, driver and GPU are incompatible; the training code is not at fault.
+    """The installed packages, the driver and the GPU are incompatible; the training code is not at fault.
 
     ## What it does
     Recognises errors from CUDA, PyTorch, NumPy and the dynamic linker that are caused by incompatible versions,

@@ -38,7 +38,7 @@ class RanksShuffleApart(Rule):
     ```
 
     ## Thresholds
-    None: a single iteration over the data in which the ranks differ is enough. Only datasets of the same length
+    None: the ranks must differ in one pass over the data. Only datasets of the same length
     are compared.
 
     ## Known problems

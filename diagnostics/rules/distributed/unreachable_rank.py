@@ -39,8 +39,8 @@ class UnreachableRank(MessageRule):
     collectives.
 
     ## Why it is bad
-    No collective can start. The rank that reports the failure is often the one that waited. The cause is in the
-    log or environment of another rank, or in the network between the two.
+    No collective can start. The rank that reports the failure is often the one that was waiting. The cause is in
+    the log or environment of another rank, or in the network between the two.
 
     ## Example
     ```python

@@ -21,8 +21,8 @@ class AugmentedEvaluation(Rule):
 
     ## Why it is bad
     Crops, flips and noise make training harder on purpose. In evaluation, they make the model look worse than it
-    is, and the metric varies at random between epochs, so the best epoch is chosen by chance. This happens easily:
-    if one dataset is split with `random_split` or `Subset`, both subsets have the same transform.
+    is, and the metric varies at random between epochs, so the best epoch is chosen by chance. The usual
+    cause is a single dataset split with `random_split` or `Subset`: both subsets have the same transform.
 
     ## Example
     ```python

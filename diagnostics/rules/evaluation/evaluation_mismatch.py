@@ -144,7 +144,7 @@ class EvaluationMismatch(Rule):
     - Only one side is standardised (means of 0 and standard deviations of 1, each to within 0.3), the scales of at
       least half of the channels differ by a factor of 3, and the other channels are scaled or shifted too.
     - The scales differ by a factor of 1.5, and either the pixels fill different ranges completely (0 to 1, -1 to
-      1, 0 to 255), or the values are evenly spaced on both sides but further apart on one side.
+      1, 0 to 255), or the values of both datasets are evenly spaced, but with different step sizes.
 
     In tables, the distributions on both sides must also have the same shape once they are standardised, unless the
     scales differ by a factor of 20.

@@ -53,9 +53,9 @@ class TensorflowHoldsGpu(Rule):
     on the GPU, and a warning if other processes use it too.
 
     ## Known problems
-    From outside, reserved and used memory look the same: only the process itself knows how much of the memory it
-    uses (`tf.config.experimental.get_memory_info("GPU:0")`). A program that imports both TensorFlow and PyTorch is
-    treated as a TensorFlow process.
+    From outside the process, reserved and used memory look the same: only the process itself knows how much of the
+    memory it uses (`tf.config.experimental.get_memory_info("GPU:0")`). A program that imports both TensorFlow and
+    PyTorch is treated as a TensorFlow process.
 
     ## Sources
     TensorFlow's guide "Use a GPU" ("Limiting GPU memory growth").

@@ -61,7 +61,7 @@ class EvalModeTraining(MessageRule):
 
     ## Known problems
     Before training, the finding is only a note, because the training loop usually calls `model.train()`. The rule
-    does not apply to the Hugging Face Trainer and to Keras, which set the mode themselves. If you fine-tune a
+    does not apply to the Hugging Face Trainer or to Keras, which set the mode themselves. If you fine-tune a
     whole model in evaluation mode to keep the pretrained batch norm statistics, ignore this rule.
 
     ## Sources

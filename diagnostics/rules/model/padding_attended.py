@@ -21,15 +21,15 @@ class PaddingAttended(Rule):
     After the run, the rule finds an input whose rows end in padding of different lengths. It runs the trained
     model on some rows with and without their padding, and again with other words. The rule fires if the words
     change the prediction without padding but hardly change it with padding, or if the prediction without padding
-    is NaN. It also fires if the mask of a PyTorch attention layer hides every word of the batch and none of the
+    is NaN. It also fires if the mask of a PyTorch attention layer masks every word in the batch but none of the
     padding.
 
     Under `diagnose run`, the rule also reports transformers' warning that `generate()` received right-padded
     prompts.
 
     ## Why it is bad
-    A recurrent network gives its last output on a padded row only after reading all of the padding, when the words
-    are already forgotten. PyTorch's attention layers expect a mask that is true for the padding. A mask that is
+    A recurrent network gives its last output on a padded row only after reading all of the padding, and by then it
+    has forgotten the words. PyTorch's attention layers expect a mask that is true for the padding. A mask that is
     true for the words hides everything that should be read; in a row without padding, the result is NaN.
 
     ## Example
@@ -50,8 +50,8 @@ class PaddingAttended(Rule):
 
     ## Thresholds
     At least four rows must have padding. When all words but the first are replaced, the prediction with padding
-    must change less than 1/50 as much as the prediction without padding. The predictions for different rows with
-    at least half of the longest padding must differ just as little from each other.
+    must change by less than 1/50 of the change without padding. The rows with the most padding (at least half of
+    the longest) must also have nearly equal predictions, by the same factor.
 
     ## Known problems
     Only models that give one prediction per row are checked. Padding at the start is not checked, because the

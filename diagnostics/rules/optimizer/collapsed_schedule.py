@@ -102,8 +102,8 @@ class CollapsedSchedule(Rule):
     - within the first third of the run, if the rate falls at every step, or if it stays constant between drops for
       at least three intervals of equal length (step decay);
     - within the first 60% of the run, if these intervals are shorter than 75% of an epoch; or
-    - within the first half of the run, if the rate falls from half of its highest value to 0.1% of the highest
-      value within 5% of the run.
+    - within the first half of the run, if the rate falls from half its peak to 0.1% of its peak within 5% of
+      the run.
 
     A run whose loss had fallen to 10% of its initial value before the rate fell is not reported.
 

@@ -12,8 +12,8 @@ class LossOscillation(Rule):
     """The loss of a repeated batch oscillates and does not fall.
 
     ## What it does
-    In a watched run, the rule follows the loss of a batch that occurs repeatedly, and reports a loss that
-    alternately rises and falls, without decreasing overall.
+    In a watched run, the rule follows the loss of a batch that recurs, and reports a loss that alternately
+    rises and falls without decreasing overall.
 
     ## Why it is bad
     Each update jumps over the minimum and lands on the other side, where the loss is as high as before. In some

@@ -53,7 +53,7 @@ class LogitsAsProbabilities(MessageRule):
     `from_logits=False`.
 
     PyTorch's `BCELoss` raises `all elements of input should be between 0 and 1`. `NLLLoss` raises no error: it
-    returns minus the logit of the true class, which falls below 0 without bound as all logits grow.
+    returns minus the logit of the true class, which keeps falling as all logits grow.
 
     ## Example
     ```python

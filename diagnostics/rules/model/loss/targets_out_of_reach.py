@@ -63,7 +63,7 @@ class TargetsOutOfReach(Rule):
     ## Why it is bad
     A sigmoid returns values from 0 to 1. If the targets are prices from 3 to 103, every prediction saturates at 1,
     and the loss stays at the mean squared distance from 1. Binary cross entropy requires targets from 0 to 1. With
-    labels of -1 and 1, or pixels from 0 to 255, the loss falls below 0 without bound.
+    labels of -1 and 1, or pixels from 0 to 255, the loss becomes negative and has no lower bound.
 
     ## Example
     ```python
@@ -85,7 +85,7 @@ class TargetsOutOfReach(Rule):
     - Categorical cross entropy: at least 10% of the rows must have several nonzero numbers whose sum differs from
       1 by more than 0.1. One metric must be an accuracy, because models of word counts use the same formula. In
       PyTorch, these rows must contain only 0 and 1, and there must be at most 50 classes.
-    - CTC: it is enough that a single target contains the blank, or that half of the examples have too few frames.
+    - CTC: one target must contain the blank, or half of the examples must have too few frames.
 
     ## Known problems
     Only one batch is checked, and only if the last activation is known. Targets that a loss may ignore, such as
@@ -93,7 +93,8 @@ class TargetsOutOfReach(Rule):
 
     ## Sources
     The documentation for `torch.nn.BCEWithLogitsLoss` ("targets t[i] should be numbers between 0 and 1") and
-    `torch.nn.Sigmoid`; public reports of regressions that end in a sigmoid, collected in benchmarks of Keras bugs.
+    `torch.nn.Sigmoid`; public reports of regression models that end in a sigmoid, collected in benchmarks of Keras
+    bugs.
     """
 
     severity = "error"
