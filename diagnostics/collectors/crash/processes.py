@@ -48,11 +48,11 @@ def _unsent(what: str | None, crash: CrashFacts) -> tuple[str, tuple[str, ...]]:
     """Say what cannot be pickled, and where it belongs instead."""
     if what is not None and not crash.frames:  # the message alone does not show which code pickles
         return (
-            f"{what} cannot be pickled. Spawned processes (Windows, macOS, notebooks) receive the dataset as a "
-            "pickle; copy.deepcopy and functions that save whole objects use pickle too.",
+            f"{what} cannot be pickled. Spawned processes (Windows, macOS, notebooks) receive a pickled "
+            "copy of the dataset; copy.deepcopy and functions that save whole objects use pickle too.",
             (
                 "in a dataset, open files, connections and locks in __getitem__ or worker_init_fn, not in "
-                "__init__, and define functions at the top of a module",
+                "__init__, and define functions at module level",
                 "DataLoader(..., num_workers=0)",
                 "if the code copies or saves a whole model, use its weights instead (state_dict), and do not keep "
                 "loggers, imported Python modules or locks as attributes of the model",
@@ -65,9 +65,9 @@ def _unsent(what: str | None, crash: CrashFacts) -> tuple[str, tuple[str, ...]]:
         else ""
     )
     return (
-        f"{named} cannot be pickled, but a spawned worker process receives the dataset as a pickle.{hidden}",
+        f"{named} cannot be pickled, but a spawned worker process receives a pickled copy of the dataset.{hidden}",
         (
-            "define functions at the top of a module, instead of lambdas and local functions",
+            "define the functions at module level instead of using lambdas or local functions",
             "open files, connections and locks in __getitem__ or worker_init_fn, not in __init__",
             "workers=1 and use_multiprocessing=False, in fit or (Keras 3) in the Sequence's own __init__"
             if any(re.search(r"(?:^|/)keras/", frame.file.replace("\\", "/")) for frame in crash.frames)
@@ -81,7 +81,7 @@ def spawned(said: str) -> KnownFailure:
     return KnownFailure(
         "worker-failure",
         "A worker process ended during startup. Where processes are spawned (Windows, macOS), a worker imports "
-        "the script again and receives the dataset as a pickle. The worker's own error is elsewhere in the "
+        "the script again and receives a pickled copy of the dataset. The worker's own error is elsewhere in the "
         "output.",
         (
             'put the training code under if __name__ == "__main__":',
