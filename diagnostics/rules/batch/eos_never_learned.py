@@ -89,7 +89,7 @@ class EosNeverLearned(Rule):
         ended = long_enough & np.isin(ids[rows, last], end.tokens)
         padded = long_enough & (mask.sum(axis=1) < length)
         if max(ended.sum(), padded.sum()) < TEXTS:
-            raise NotApplicable(f"needs at least {TEXTS} texts that are padded or end with the end token")
+            raise NotApplicable(f"needs at least {TEXTS} texts that are padded or end with the end-of-text token")
         given = np.asarray(batch.labels)
         if np.isin(given[given != ignored], end.tokens).any():
             return None
@@ -116,12 +116,12 @@ class EosNeverLearned(Rule):
             return None
         last = labels.shape[1] - 1 - np.argmax(counted[:, ::-1], axis=1)
         if len(np.unique(labels[shorter, last[shorter]])) == 1:
-            raise NotApplicable("all targets end with the same token, at which the script may stop")
+            raise NotApplicable("all targets end with the same token, at which the script may stop generating")
         number = int(shorter.sum())
         return self.found(
             f"None of the {batch.size} targets in this batch has the end-of-text token (id {end.tokens[0]}) as a "
-            f"label, but {number} of them end before the longest, which has {longest} labels. The decoder never "
-            "learns to end a text, so generation continues until max_length or max_new_tokens. Either the "
+            f"label, but {number} of them are shorter than the longest, which has {longest} labels. The decoder "
+            "never learns to end a text, so generation continues until max_length or max_new_tokens. Either the "
             "tokenizer adds no end token, or its label is ignored together with those of the padding.",
             fix=(
                 "tokenizer(text_target=target + tokenizer.eos_token)",

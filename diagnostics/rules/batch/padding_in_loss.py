@@ -65,7 +65,7 @@ class PaddingInLoss(Rule):
         if loss.kind != "cross_entropy":
             raise NotApplicable("needs a cross-entropy loss")
         if loss.masked is None and model.library == "keras":
-            raise NotApplicable("needs to know whether a mask or sample weights exclude padding from the loss")
+            raise NotApplicable("it is not known whether a mask or sample weights exclude padding from the loss")
         if loss.masked:
             return None
         padding = mask == 0
@@ -119,7 +119,7 @@ class PaddingInLoss(Rule):
         what = "is a pad token" if number == 1 else "are pad tokens"
         return self.found(
             f"{number:,} of the {total:,} labels that count in this batch's loss ({share:.0%}) {what} (id {pad}) "
-            "after the end of a text. The model learns these labels within a few steps, so the loss makes the "
+            "after the end of the text. The model learns these labels within a few steps, so the loss makes the "
             "model look better than it is, and the real tokens count for less.",
             fix=(
                 "labels[labels == tokenizer.pad_token_id] = -100",
