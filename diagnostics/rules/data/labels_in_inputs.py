@@ -115,7 +115,7 @@ class LabelsInInputs(Rule):
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
         """Look for labels among the inputs of a batch that has no target."""
         if model.computes_loss is None:
-            raise NotApplicable("needs to know whether the model computes its own loss")
+            raise NotApplicable("it is not known whether the model computes its own loss")
         if model.computes_loss or batch.labels is not None or batch.labels_name is not None:
             return None
         name = _target_among(batch.inputs)
@@ -123,8 +123,8 @@ class LabelsInInputs(Rule):
             return None
         return self.found(
             f'This batch is a single dict of inputs ({_inputs(batch.inputs)}): "{name}" is one of them, so there '
-            f"is no separate target. The loss compares the prediction of {model.name} with a target; without a "
-            "target there is no loss, so no gradient can be computed.",
+            f"is no separate target. The loss needs a target to compare the prediction of {model.name} "
+            "with, so neither the loss nor its gradient can be computed.",
             fix=_fixes(name, batch.inputs),
             evidence={"inputs": list(batch.inputs), "labels": name},
         )
@@ -190,8 +190,8 @@ class LabelsInInputs(Rule):
             f"The mask token itself is the target: {copy.hidden:,} of the {copy.targets:,} targets in the first "
             f"batch are token {copy.mask}, which occurs in {shown} at these positions and nowhere else. Each "
             "target equals the token at its position, so the labels were taken from the tokens after masking, or "
-            "share memory with the tokens and were masked with them. The model learns to return the mask token, "
-            "never the original token.",
+            "share memory with the tokens and were masked along with them. The model learns to predict the mask "
+            "token, never the original token.",
             fix=MASKED_FIX["torch"][::-1],
             evidence={
                 "input": copy.input,
@@ -221,8 +221,8 @@ class LabelsInInputs(Rule):
                 f"model receives. {not_known('the name of the input that holds the labels', crash.live)}"
             )
         return self.found(
-            f"{seen} A loss given to compile() compares the prediction with a target; without a target there is "
-            "no loss, so no gradient can be computed.",
+            f"{seen} A loss given to compile() needs a target to compare the prediction with, so neither the "
+            "loss nor its gradient can be computed.",
             fix=_fixes(name or "labels", inputs)["keras"],
             evidence={"inputs": list(inputs), "labels": name},
             where=crash.where,

@@ -96,7 +96,7 @@ class LabelsMissing(MessageRule):
         inputs = f" ({listed(symptom.inputs)})" if symptom.inputs else ""
         return self.found(
             f"fit() got inputs{inputs}, but no labels, so the loss has no target. A loss given to compile() "
-            "compares the prediction with a target; without a target there is nothing to minimise.",
+            "needs a target to compare the prediction with, so there is nothing to minimise.",
             fix=FIX_FIT,
             evidence={"received": list(symptom.inputs)},
             where=crash.where,

@@ -275,7 +275,7 @@ def _draws_of_each(distinct: float) -> float:
 
 def _how_much(splits: SplitFacts) -> str:
     size = "" if splits.training_size is None else f" of {splits.training_size:,}"
-    return f" Only {splits.training_rows:,}{size} training rows were compared; there may be more."
+    return f" Only {splits.training_rows:,}{size} training rows were compared, so there may be more such rows."
 
 
 def _columns(columns: tuple[str, ...]) -> str:

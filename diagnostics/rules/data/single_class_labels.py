@@ -95,7 +95,9 @@ class SingleClassLabels(MessageRule):
             return None
         complete = dataset.size is not None and labels.size >= dataset.size
         if dataset.weighted_sampling is not False and not complete:
-            raise NotApplicable("needs all labels, because a sampler may draw rare rows more often")
+            raise NotApplicable(
+                "needs the labels of the whole dataset, because a sampler may oversample rare classes"
+            )
         label = f"label {int(labels[0])}{_called(labels, dataset.label_names)}"
         return self.found(
             f"{_rows(labels, dataset, complete)} {label}, but the model has {outputs.num_classes} classes. With "
@@ -145,7 +147,7 @@ class SingleClassLabels(MessageRule):
         of_classes = targets.kind == "cross_entropy" and targets.outputs > 1
         single = targets.kind in ("binary_cross_entropy", "mean_squared_error") and targets.outputs == 1
         if not of_classes and not single:
-            raise NotApplicable("needs a cross entropy, or a squared error with one output")
+            raise NotApplicable("needs a cross-entropy loss, or a squared-error loss with one output")
         if not verdicts.trained_alone:
             raise NotApplicable("needs a run that trains only this model")
         if targets.kind == "mean_squared_error":
@@ -266,9 +268,9 @@ class SingleClassLabels(MessageRule):
             return None
         high = float(values[1])
         return self.found(
-            f"All targets in this batch are 0 or {high:.3g}. Binary cross entropy interprets targets as "
-            f"probabilities, so even a target of {high:.3g} means that the class is almost certainly absent. The "
-            "model learns to predict 0 everywhere, and its loss falls to almost 0.",
+            f"All targets in this batch are 0 or {high:.3g}. The binary cross-entropy loss interprets "
+            f"targets as probabilities, so even a target of {high:.3g} means that the class is almost certainly "
+            "absent. The model learns to predict 0 everywhere, and its loss falls to almost 0.",
             fix=(
                 f"use targets of 0 and 1: the current targets look as if they had been divided by {1 / high:.0f}",
                 "scale only the inputs, not the labels or masks",

@@ -290,7 +290,7 @@ class UnscaledInputs(Rule):
         return self.found(
             f"{capitalized(what)} ranges from {low:,.4g} to {high:,.4g} in the sampled batches, and the run ended "
             f"with a loss of {ended:.4g}; a constant prediction has a loss of {constant:.4g}. {why}. A simple "
-            "model fitted to the same rows after standardisation can predict the targets of other rows.",
+            "model fitted to the same rows after standardisation predicts the targets of held-out rows.",
             fix={
                 "torch": (
                     "(x - mean) / std  # mean and std of each feature in the training set",
