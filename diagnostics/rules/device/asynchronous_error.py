@@ -183,7 +183,7 @@ def _candidates(symptom: AsynchronousErrorCrash) -> str:
     lines = "".join(f"\n    {at:>{width}}  {frame.code}" for at, frame in zip(places, latest, strict=True))
     if len(latest) == 1:
         return f" The failing call is at or before line {latest[0].line}."
-    return f" The failing call is one of these lines:{lines}"
+    return f" The failing call is on one of these lines:{lines}"
 
 
 def _again(crash: CrashFacts) -> str:

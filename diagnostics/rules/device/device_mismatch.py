@@ -118,8 +118,8 @@ class DeviceMismatch(MessageRule):
             return self._odd(crash, symptom, *symptom.odd)
         unknown = "" if symptom.tensors else " " + not_known("the names of the tensors", crash.live)
         return self.found(
-            f"An operation got tensors on {on}{detail}. An operation runs on one device and cannot read the "
-            f"memory of another device.{unknown}",
+            f"An operation got tensors on {on}{detail}. All tensors in an operation must be on the same "
+            f"device.{unknown}",
             fix=_fix(crash, symptom),
             evidence={"devices": list(devices), "tensors": dict(symptom.tensors)},
             where=crash.where,
@@ -132,8 +132,7 @@ class DeviceMismatch(MessageRule):
         called = f"its argument {name}, {what}," if what else f"its argument {name}"
         return self.found(
             f"An operation got tensors on {listed(symptom.devices)}: {called} is on {device}, and the other "
-            f"arguments are on {others}. An operation runs on one device and cannot read the memory of another "
-            "device.",
+            f"arguments are on {others}. All tensors in an operation must be on the same device.",
             fix=(MODEL, *FIX) if left else FIX,
             evidence={"devices": list(symptom.devices), "tensors": {name: device}},
             where=crash.where,
