@@ -55,7 +55,7 @@ class MixedVersions(MessageRule):
         """Compare the ranks' versions."""
         ranks = [rank for rank in network.ranks if rank.versions]
         if len(ranks) < 2:
-            raise NotApplicable("needs the versions of at least two ranks")
+            raise NotApplicable("needs the library versions of at least two ranks")
         differing = [(what, by_version) for what in COMPARED if len(by_version := _by_version(ranks, what)) > 1]
         if not differing:
             return None

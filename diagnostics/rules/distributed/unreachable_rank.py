@@ -200,13 +200,13 @@ _AT_RENDEZVOUS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "unresolved": (
         "{place} cannot find the host {host} named by MASTER_ADDR: the name does not resolve{why}.",
         (
-            "set MASTER_ADDR to the name or address by which the other hosts know rank 0's host",
+            "set MASTER_ADDR to a hostname or IP address of rank 0's host that the other hosts can reach",
             "run `getent hosts NAME` on each host to see what the name resolves to",
         ),
     ),
     "refused": (
-        "{place} tried to connect to {address} for {limit:g} s, and the connection was refused. Rank 0 has not "
-        "started, has ended or listens on another port, or MASTER_ADDR names another host.",
+        "{place} tried to connect to {address} for {limit:g} s, and the connection was refused. Either rank 0 "
+        "has not started, has exited or is listening on a different port, or MASTER_ADDR names the wrong host.",
         (
             "read the output of rank 0 to see whether it started, and with which MASTER_ADDR and MASTER_PORT",
             SAME_EVERYWHERE,
@@ -236,7 +236,7 @@ _AT_RENDEZVOUS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "not a store": (
-        "{place} reached {address}, but the program listening there is not rank 0 of this job ({text}).",
+        "{place} reached {address}, but the program listening there is not rank 0 of this job (error: {text}).",
         (
             "set MASTER_PORT to a port that no other program uses, the same on every host",
             "read the output of rank 0: it may have ended because the port is taken",
