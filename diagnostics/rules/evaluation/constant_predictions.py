@@ -132,7 +132,7 @@ class ConstantPredictions(Rule):
         return self.found(
             f"{where}, the model predicts class {answer} for all {given.sum():,} examples sampled. This is "
             f"correct for {labels[answer] / labels.sum():.0%} of them, which looks like good accuracy, but "
-            f"wrong for the other {missed:,}."
+            f"wrong for the other {missed:,} examples."
             + (" The scores do differ across examples, but no other class ever scores highest." * discriminates),
             fix=(
                 "report balanced accuracy or per-class recall",
@@ -190,7 +190,7 @@ def _check_moved(steps: StepHistory, updates: UpdateHistory | None) -> None:
     moved = update_size.moved(steps, updates)
     if update_size.warms_up(steps) or moved is None or moved < loss_plateau.MOVED:
         raise NotApplicable(
-            "needs a run past its learning-rate warm-up, with weights that have moved by at least their norm"
+            "needs a run past its learning-rate warm-up whose weights have changed by at least their own norm"
         )
 
 

@@ -269,7 +269,7 @@ class EvaluationMismatch(Rule):
             f"{sides.training_size + sides.held_out_size:,}, split off without shuffling, so they differ from the "
             "training rows."
             if sides.are_cut
-            else "If training and evaluation rows should be the same kind of data, they were not split at random."
+            else "If both sets are meant to come from the same distribution, they were not split at random."
         )
         counted = f"all {unseen.count:,}"
         if unseen.count < unseen.tokens:
@@ -366,7 +366,7 @@ class EvaluationMismatch(Rule):
         longest = int(cut.targets.max())
         return self.found(
             f"generate() stops after {cut.limit} new tokens, the transformers default, because the script sets no "
-            f"length. {capitalized(among(cut.cut, cut.rows, 'generated text'))} checked "
+            f"maximum length. {capitalized(among(cut.cut, cut.rows, 'generated text'))} checked "
             f"{'ends' if cut.rows == 1 else 'end'} there without an end token. "
             f"{longer} of the {len(cut.targets)} targets in the first batch are longer (up to {longest} tokens): "
             "even a perfect model could not generate them, and a metric compares truncated texts with full "
@@ -392,7 +392,7 @@ class EvaluationMismatch(Rule):
         return self.found(
             f"{called} are preprocessed differently in evaluation and in training. Evaluation: "
             f"{_described(found.evaluation)}. Training: {_described(found.training)}. {found.how} The model is "
-            "evaluated on inputs unlike those that it was trained on, so the evaluation says nothing about the "
+            "evaluated on inputs unlike those it was trained on, so the evaluation says nothing about the "
             "model.",
             fix=ORDER if found.cause == "order" else None,
             evidence={
@@ -572,7 +572,7 @@ class _Sides:
             return None
         median = float(np.exp(np.median(self.apart.scales)))
         wider, narrower = ("evaluation", "training") if median > 1 else ("training", "evaluation")
-        return "scale", f"In {wider}, the spread of each channel is {_times(median)} that in {narrower}."
+        return "scale", f"In {wider}, the spread of each channel is {_times(median)} as large as in {narrower}."
 
     def _by_mean(self) -> tuple[str, str] | None:
         if self.sample.size < FEATURES or not self.apart.is_moved(MOVED):

@@ -31,7 +31,7 @@ KERAS_OF_LOGITS = (
     'end the model in layers.Dense(1, activation="sigmoid"), and use a loss with from_logits=False',
 )
 HALF = "The outputs are logits, but the threshold is 0.5; a probability of 0.5 corresponds to a logit of 0."
-ROUNDED = "The outputs are logits, but they are rounded: a logit of 3 becomes 3, which is not a class."
+ROUNDED = "The outputs are logits, but they are rounded: a logit of 2.9 becomes 3, which is not a class."
 READ_AS_CLASSES = {  # mistakes that give the reported number
     "half": HALF,
     "half, batches": f"{HALF} In addition, the reported value is a mean of per-batch values.",
@@ -42,7 +42,7 @@ READ_AS_CLASSES = {  # mistakes that give the reported number
 }
 CUT = "classes = (probabilities > 0.5).astype(int)"
 CLASSES = "classes = probabilities.argmax(axis=-1)"
-TWO_OUTPUTS = "use two outputs and cross entropy, so that the argmax is the class"
+TWO_OUTPUTS = "use two outputs and a cross-entropy loss, so that the argmax is the class"
 # The value of accuracy, F1 and similar metrics for predictions that are all correct, as a fraction or in percent.
 PERFECT = (1.0, 100.0)
 PROBABILITIES = ("sigmoid", "softmax")  # activations that end below 1
@@ -210,7 +210,7 @@ class MetricOnLogits(MessageRule):
     def _of_half(self, half: WrittenPattern) -> Finding:
         of, how = half.names
         use = (
-            f"rounds `{of}`: a logit of 3 becomes 3, which is not a class"
+            f"rounds `{of}`: a logit of 2.9 becomes 3, which is not a class"
             if how == "round"
             else (
                 f"compares `{of}` with 0.5. A probability of 0.5 corresponds to a logit of 0, so only examples "

@@ -171,7 +171,7 @@ class MisreportedMetric(Rule):
         )
         return self.found(
             f"{one.call.metric} gets {len(one.call.truth):,} rows: the {one.rows:,} rows of one evaluation, "
-            f"{one.times} times over. The list still holds the predictions of earlier evaluations.{numbers}",
+            f"{one.times} times over. The list of predictions still holds those of earlier evaluations.{numbers}",
             fix=EMPTY,
             evidence={
                 "metric": one.call.metric,

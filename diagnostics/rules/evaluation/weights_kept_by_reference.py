@@ -139,9 +139,9 @@ def _effect(one: RestoredWeights) -> str:
     if one.by_itself:
         return (
             f"The load changed none of the {count_of(one.tensors, 'parameter')}: the model still has the weights "
-            f"of step {one.used_after:,}."
+            f"from step {one.used_after:,}."
         )
     return (
-        f"The model that loaded them has the weights from step {one.used_after:,}, not those from the step "
-        "at which they were to be saved."
+        f"The model that loaded them has the weights from step {one.used_after:,}, not those from the time "
+        "of that call."
     )
