@@ -69,7 +69,7 @@ class UndetachedTarget(Rule):
             return None
         which = "the highest prediction" if best else "a prediction"
         return self.found(
-            f"The target of the squared error is a reward plus {which} for the next state. Gradients flow "
+            f"The target of the squared-error loss is a reward plus {which} for the next state. Gradients flow "
             f"through this target into the same {weights} parameters that produce the predictions, so each step "
             "also moves the target towards the prediction. Is the target network just another name for the "
             "trained network?",

@@ -149,10 +149,9 @@ class UnreachedParameters(Rule):
         names = [name for name, is_silent in zip(gradients.layers, silent, strict=True) if is_silent]
         count, known, one = int(held.sum()), len(gradients.steps), len(names) == 1
         return self.found(
-            f"{len(names)} of the {count} layers in the optimizer had no gradient at any of the "
+            f"{len(names)} of the {count} layers with parameters in the optimizer had no gradient at any of the "
             f"{known:,} recorded steps: {_listed(names)}. {'Its' if one else 'Their'} weights have not changed "
-            "since they were first sampled, while the other layers learned. "
-            f"{NO_PATH}",
+            f"since they were first sampled, while the other {_layers(count - len(names))} learned. {NO_PATH}",
             fix={
                 "torch": (
                     "use the output of these layers in the loss, with no .detach(), .data, NumPy or "
@@ -205,9 +204,10 @@ class UnreachedParameters(Rule):
             )
         )
         return self.found(
-            f"{len(zero)} of the {count} layers in the optimizer got gradients of exactly 0 at all "
-            f"{len(gradients.steps):,} recorded steps: {_listed(zero)}. {'Its' if one else 'Their'} weights have "
-            f"not changed since they were first sampled{but}, while the other layers learned. {why}.{also}",
+            f"{len(zero)} of the {count} layers with parameters in the optimizer got gradients of exactly 0 at "
+            f"all {len(gradients.steps):,} recorded steps: {_listed(zero)}. {'Its' if one else 'Their'} weights "
+            f"have not changed since they were first sampled{but}, while the other "
+            f"{_layers(count - len(zero) - len(none))} learned. {why}.{also}",
             fix=(
                 "if the RNN has several layers, use the state of the last layer: h_n[-1]",
                 "if the RNN is bidirectional, use both final states: torch.cat([h_n[-2], h_n[-1]], dim=1)",
@@ -265,6 +265,10 @@ def _only_decays(steps: StepHistory, updates: UpdateHistory) -> Array:
     same = decays.max(axis=0) - decays.min(axis=0) <= DECAY * decays.min(axis=0)
     shrinks = (np.diff(updates.weight_norms, axis=0) < 0).all(axis=0)
     return np.asarray(same.any(axis=0) & (ratios > 0).all(axis=0) & shrinks)
+
+
+def _layers(count: int) -> str:
+    return "layer" if count == 1 else "layers"
 
 
 def _listed(names: list[str]) -> str:

@@ -104,9 +104,9 @@ class VanishingGradients(Rule):
         profile = _profile(layer)
         length = int(layer.lengths[-1])
         return self.found(
-            f"The gradient vanishes along the sequences of {length} positions in '{layer.module}' "
-            f"({layer.kind}). With respect to the layer's input, it is {profile.max():.2g} at the end and "
-            f"{_words(profile[0])} at the beginning, a ratio of {_of(share)} (medians over "
+            f"The gradient vanishes over the {length} positions of the sequences in '{layer.module}' "
+            f"({layer.kind}). The gradient with respect to the layer's input is {profile.max():.2g} at the end of "
+            f"the sequences and {_words(profile[0])} at the beginning, a ratio of {_of(share)} (medians over "
             f"{_later(layer.steps).size} sampled steps).{_decay(profile, length)} The layer cannot learn from the "
             f"beginning of a sequence, and the loss has not fallen: {losses.values[0]:.4g} at the first step, "
             f"{losses.values[-1]:.4g} at the last.",
@@ -200,11 +200,11 @@ def _decay(profile: Array, length: int) -> str:
     decades = math.log10(profile[there[-1]] / profile[there[0]]) if len(there) > 1 else 0.0
     if decades <= 0:
         return ""
-    return f" It decreases tenfold every {(there[-1] - there[0]) * length / PARTS / decades:.2g} positions."
+    return f" It shrinks tenfold every {(there[-1] - there[0]) * length / PARTS / decades:.2g} positions."
 
 
 def _words(value: float) -> str:
-    return f"{value:.2g}" if value > 0 else "0 (too small for float32)"
+    return f"{value:.2g}" if value > 0 else "0 (it underflows float32)"
 
 
 def _of(share: float) -> str:
