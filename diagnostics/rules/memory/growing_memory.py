@@ -21,7 +21,8 @@ STEADILY = 0.9  # of the readings are higher than the one four readings earlier
 
 DETACHED = (
     "store loss.item() instead of loss",
-    "store output.detach() instead of output, if you need the tensor: it does not keep the graph alive",
+    "store output.detach() instead of output, if you need the tensor: a detached tensor does not keep the graph "
+    "alive",
 )
 
 

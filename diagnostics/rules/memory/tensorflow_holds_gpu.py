@@ -68,7 +68,7 @@ class TensorflowHoldsGpu(Rule):
     def from_card(self, card: CardFacts) -> Finding | None:
         """Look for a TensorFlow process that holds nearly all of the GPU."""
         if card.holders and all(holder.frameworks is None for holder in card.holders):
-            raise NotApplicable("needs to know which libraries the processes on the GPU have loaded")
+            raise NotApplicable("it is not known which libraries the processes on the GPU have loaded")
         holder = _tensorflow(card.holders, card.total)
         if holder is None or holder.size is None:
             return None
