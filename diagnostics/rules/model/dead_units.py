@@ -115,7 +115,7 @@ class DeadUnits(Rule):
             if layer.function.lower().replace("_", "") in RELU_LIKE and layer.units >= MIN_UNITS
         ]
         if not judged:
-            raise NotApplicable(f"needs a layer of at least {MIN_UNITS} units that ends in a ReLU")
+            raise NotApplicable(f"needs a layer of at least {MIN_UNITS} units followed by a ReLU")
         if batch.size < MIN_EXAMPLES:
             raise NotApplicable(f"needs a batch of at least {MIN_EXAMPLES} examples")
         dead = [layer for layer in judged if layer.dead >= DEAD_SHARE * layer.units]
@@ -159,7 +159,7 @@ class DeadUnits(Rule):
         ]
         if not judged:
             raise NotApplicable(
-                f"needs a layer of at least {MIN_UNITS} units that ends in a ReLU, and {LASTING} sampled batches "
+                f"needs a layer of at least {MIN_UNITS} units followed by a ReLU, and {LASTING} sampled batches "
                 f"of at least {MIN_EXAMPLES} examples"
             )
         dead = [layer for layer in judged if (layer.dead[-LASTING:] >= DEAD_SHARE * layer.units[-LASTING:]).all()]

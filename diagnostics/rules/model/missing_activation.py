@@ -63,9 +63,9 @@ class MissingActivation(Rule):
     FIXES = {
         "torch": (
             "add an nn.ReLU() between the layers, but not after the last one",
-            "call x = torch.relu(self.layer(x)) in forward(), for each layer but the last",
+            "call x = torch.relu(self.layer(x)) in forward(), for every layer except the last",
         ),
-        "keras": 'keras.layers.Dense(64, activation="relu") for each layer but the last',
+        "keras": 'keras.layers.Dense(64, activation="relu") for every layer except the last',
     }
 
     @check

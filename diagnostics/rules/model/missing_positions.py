@@ -84,7 +84,7 @@ class MissingPositions(Rule):
         "torch": (
             "self.position = nn.Embedding(max_length, width); x = self.embed(tokens) + "
             "self.position(torch.arange(tokens.shape[1], device=tokens.device))",
-            "add sinusoidal position encodings before the first layer of the encoder",
+            "add sinusoidal positional encodings before the first layer of the encoder",
         ),
     }
 

@@ -99,14 +99,19 @@ class PackedExamplesAttend(Rule):
             return None
         told = {"positions": packing.closed, "segments": packing.separated}.get(packing.mark, False)
         return self.found(
-            f"{_holds(packing.rows, surely=told)} {packing.documents} documents: {_mark(packing)}. But the "
+            f"{_holds(packing.rows, surely=told)} {packing.documents} documents: {_mark(packing, told)}. But the "
             "documents attend to each other: replacing the words of a row's first document changes the "
             f"predictions for its second document by up to {packing.change:.2g} (for comparison, "
             f"log-probabilities at different positions differ by {packing.spread:.2g}). The second document's "
             f"loss changes by {packing.loss_moves:.2g} on average, from {packing.loss:.2g} to "
             f"{packing.loss_exchanged:.2g}."
             + _alone(packing, trained=dependence.trained)
-            + ("" if told else " If each row is a single text, such as a conversation, this is correct."),
+            + (
+                ""
+                if told
+                else " If each row is a single text, such as a conversation, attention across these boundaries is "
+                "expected."
+            ),
             evidence={
                 "mark": packing.mark,
                 "trained": dependence.trained,
@@ -129,11 +134,11 @@ def _holds(rows: int, *, surely: bool) -> str:
     return f"{rows} rows of this batch {'hold' if surely else 'may hold'}"
 
 
-def _mark(packing: PackingFacts) -> str:
+def _mark(packing: PackingFacts, told: bool) -> str:
     shown = "an input" if packing.marker.isdigit() else repr(packing.marker)
     return {
-        "positions": f"the positions in {shown} restart with each document",
-        "segments": f"{shown} contains the document numbers",
+        "positions": f"the positions in {shown} restart {'with each document' if told else 'in mid-row'}",
+        "segments": f"{shown} {'contains the' if told else 'seems to contain'} document numbers",
         "labels": "they all begin with the same token, and the labels at their start are ignored",
     }[packing.mark]
 

@@ -105,12 +105,13 @@ class PaddingAttended(Rule):
         if padding.fails or padding.without <= SEEN or left >= LEFT * padding.without:
             return None
         moved = padding.removed is not None and padding.removed.moved
-        without = "with the padding at the other end" if moved else "without padding"
+        after = "moved to the other end" if moved else "removed"
         return self.found(
             f"In {padding.rows} rows of {shown} (with up to {padding.longest} positions of padding), replacing "
-            f"the words changes the prediction by only {padding.with_padding:.2g}; {without}, it changes by "
-            f"{padding.without:.2g}. {changed_predictions(padding.removed)}The prediction depends on the padding "
-            "and barely on the words.",
+            f"the words changes the prediction by only {padding.with_padding:.2g}; once the padding is "
+            f"{after}, the same replacement changes it by {padding.without:.2g}. "
+            f"{changed_predictions(padding.removed)}The prediction depends on the padding and "
+            " barely on the words.",
             fix={
                 "torch": (
                     "take the output at the last word of each row: outputs[range(len(x)), lengths - 1]",

@@ -310,7 +310,7 @@ def _clash(symptom: OperandsMisfit) -> str:
     if symptom.operation == "concatenation":
         return (
             f"Tensors cannot be concatenated{along}: their sizes along every other axis must be equal, but "
-            f"along one axis, the sizes are {one} and {other}.{of}"
+            f"they differ along one axis ({one} and {other}).{of}"
         )
     if symptom.operation == "optimizer step":
         return (

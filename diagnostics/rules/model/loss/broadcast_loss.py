@@ -223,7 +223,7 @@ class BroadcastLoss(MessageRule):
                 f"{not_known('the shapes', crash.live)}"
             )
         return self.found(
-            f"{seen} A loss needs one target per prediction, along the same axes. Shapes that happen to broadcast "
+            f"{seen} A loss needs one target per prediction, in a matching shape. Shapes that happen to broadcast "
             "raise no error, but then the loss compares the wrong pairs.",
             fix=after_crash(prediction, target),
             evidence=evidence,

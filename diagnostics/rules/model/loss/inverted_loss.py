@@ -106,7 +106,9 @@ class InvertedLoss(Rule):
         if loss.one_target or loss.last <= loss.first or loss.first < UNTRAINED * loss.constant:
             return None
         name = loss.kind.replace("_", " ")
-        does = f"The optimizer has maximize=True, but the loss is the {name} between predictions and targets: it"
+        does = (
+            f"The optimizer has maximize=True, but the loss is the {name} between predictions and targets, which"
+        )
         if not loss.maximized:
             does = f"The loss being minimised is the negative {name}: the {name} between predictions and targets"
         return self.found(

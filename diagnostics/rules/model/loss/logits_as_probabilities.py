@@ -145,8 +145,8 @@ class LogitsAsProbabilities(MessageRule):
             "1. In that case, the ratio does not measure overlap: it improves as the outputs grow at any "
             "position, and jumps where their sum crosses 0.",
             fix=(
-                "probabilities = torch.sigmoid(outputs)  # one class",
-                "probabilities = outputs.softmax(dim=1)  # several classes",
+                "probabilities = torch.sigmoid(outputs)  # binary: one foreground class",
+                "probabilities = outputs.softmax(dim=1)  # multi-class",
             ),
             evidence={"shape": list(shape)},
         )

@@ -60,7 +60,7 @@ class ProbabilitiesAsLogits(Rule):
     def from_loss(self, loss: LossFacts, outputs: OutputFacts) -> Finding | None:
         """Look for probabilities where the loss reads logits."""
         if loss.reads is None:
-            raise NotApplicable("needs to know whether the loss expects logits or probabilities")
+            raise NotApplicable("it is not known whether the loss expects logits or probabilities")
         if loss.reads != "logits" or outputs.non_finite_rows:
             return None
         last = outputs.last_activation if outputs.last_activation in ("softmax", "sigmoid") else None

@@ -75,9 +75,9 @@ class SelfPairsInLoss(Rule):
             return None
         score = float(itself.mean())
         return self.found(
-            f"The cross entropy compares each of the {rows} rows with all {rows} rows, including itself. Each "
-            f"row's score with itself ({score:.3g}) is its highest score, but is never the target. So each row is "
-            "its own negative, and no weights can make a row less similar to itself.",
+            f"The cross-entropy loss compares each of the {rows} rows with all {rows} rows, including itself. "
+            f"Each row's score with itself ({score:.3g}) is its highest score, but is never the target. So each "
+            "row is its own negative, and no weights can make a row less similar to itself.",
             fix=(
                 "scores = scores.masked_fill(torch.eye(len(z), dtype=torch.bool, device=z.device), -torch.inf)",
                 "exclude the diagonal from the sum over the negatives",

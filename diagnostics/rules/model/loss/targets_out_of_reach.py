@@ -345,25 +345,25 @@ class TargetsOutOfReach(Rule):
             return None
         lowest, highest = float(rows.min()), float(rows.max())
         numbers = highest > 1 and bool((rows == np.trunc(rows)).all())
-        what = "class indices" if numbers else "several labels" if highest == 1 else "quantities"
+        what = "class indices" if numbers else "multi-label targets" if highest == 1 else "quantities"
         named = _named(loss)
         return self.found(
             f"In {'all' if share == 1 else f'{share:.0%} of the'} examples, the target is not a distribution over "
             f"the {width} classes. It has several values, from {lowest:.4g} to {highest:.4g}, which look like "
-            f"{what}; their median sum is {np.median(rows.sum(1)):.4g} instead of 1. "
+            f"{what}; the median of their sums is {np.median(rows.sum(1)):.4g} instead of 1. "
             f"{named[0].upper()}{named[1:]} is lowest "
             "where the outputs are proportional to these values, and accuracy compares only the positions of "
             "the largest values.",
             fix={
                 "torch": (
                     "for one class per example, use the class index as the target",
-                    "for several labels, use torch.nn.BCEWithLogitsLoss()",
+                    "for multi-label targets, use torch.nn.BCEWithLogitsLoss()",
                 ),
                 "keras": (
                     "for one class per example, use keras.utils.to_categorical(labels)",
                     "for class indices at several positions, use a softmax at each position and "
                     'loss="sparse_categorical_crossentropy"',
-                    'for several labels, use activation="sigmoid" and loss="binary_crossentropy"',
+                    'for multi-label targets, use activation="sigmoid" and loss="binary_crossentropy"',
                 ),
             },
             evidence={
@@ -412,13 +412,13 @@ class TargetsOutOfReach(Rule):
             return self._classes(targets, loss)
         return self.found(
             f"{share:.0%} of the targets are outside the range 0 to 1: the targets range from {lowest:.4g} to "
-            f"{highest:.4g}. For such targets, binary cross entropy has no minimum: it is unbounded below as the "
-            "logits grow.",
+            f"{highest:.4g}. For such targets, the binary cross-entropy loss has no minimum: it is unbounded "
+            "below as the logits grow.",
             fix="labels = (labels + 1) / 2  # -1 and 1 become 0 and 1"
             if signs
             else (
                 "scale the targets to 0..1, for example pixels / 255",
-                "use a squared error if the targets are measurements",
+                "use a mean squared error loss if the targets are continuous values",
             ),
             evidence={
                 "lowest_target": lowest,
