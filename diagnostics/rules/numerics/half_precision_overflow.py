@@ -13,7 +13,7 @@ from diagnostics.text.join import count_of, listed
 
 NEAR = 0.5  # of the largest number: a factor of 2 below it
 NAMED = 4  # modules named in the message; the evidence holds them all
-BFLOAT16 = "train in bfloat16, which has the range of float32"
+BFLOAT16 = "train in bfloat16, which has the same range as float32"
 
 
 class HalfPrecisionOverflow(MessageRule):

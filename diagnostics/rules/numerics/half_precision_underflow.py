@@ -97,7 +97,7 @@ class HalfPrecisionUnderflow(Rule):
             fix=(
                 "scale the loss: scaler = torch.amp.GradScaler(...), then scaler.scale(loss).backward(), "
                 "scaler.step(optimizer) and scaler.update()",
-                "use torch.autocast with bfloat16, which has the range of float32",
+                "use torch.autocast with bfloat16, which has the same range as float32",
             ),
             evidence={
                 "steps": underflow.steps.tolist(),
