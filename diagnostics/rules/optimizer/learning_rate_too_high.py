@@ -163,7 +163,7 @@ class LearningRateTooHigh(Rule):
         return self.found(
             f"{loss_curve.describe(what, curve)} {f'At a learning rate of {rate:.3g}, a' if known else 'A'} "
             f"typical step (the median) changed a layer by {much}; about 0.1% is usual. Such updates "
-            f"overshoot{'.' if known else ', or go up the gradient.'}",
+            f"overshoot{'.' if known else ', or move up the gradient.'}",
             fix=(
                 lr_trial.fix(rate / 10, model, optimizer),
                 f"lower the learning rate further, to {rate / 100:.3g}",

@@ -120,8 +120,8 @@ class LossPlateau(Rule):
         if lowest < LITTLE * chance:
             return None
         return self.found(
-            f"The scores passed to the cross entropy are cosine similarities times {factor:.3g}, so they "
-            f"differ by at most {2 * factor:.3g}. With {classes:,} scores, the loss is {chance:.4g} if all "
+            f"The scores passed to the cross-entropy loss are cosine similarities times {factor:.3g}, so "
+            f"they differ by at most {2 * factor:.3g}. With {classes:,} scores, the loss is {chance:.4g} if all "
             f"scores are equal, and no weights can bring it below {lowest:.4g}. So the softmax "
             "stays almost uniform, and there is almost nothing to learn from.",
             fix=(
@@ -182,12 +182,12 @@ class LossPlateau(Rule):
             return None
         total = answers.labels.sum()
         return self.found(
-            "The loss is stuck at the chance level: the cross entropy of the predictions averaged "
+            "The model is stuck at the chance level: its cross-entropy loss averaged "
             f"{curve.ended:.4g} from step {curve.since:,} to {curve.until:,}. A constant prediction would "
             f"have a loss of {curve.chance:.4g}. Over the whole run, {answers.right.sum():,} of the "
-            f"{total:,} sampled predictions were correct, and {answers.labels.sum(axis=0).max():,} of the "
-            "labels belonged to the most frequent class. The weights are changing (the updates add up to "
-            f"{moved:.1f} times their norm).",
+            f"{total:,} sampled predictions were correct, and {answers.labels.sum(axis=0).max():,} of "
+            f"the {total:,} labels belonged to the most frequent class. The weights are changing (the updates add "
+            f"up to {moved:.1f} times their norm).",
             fix=(
                 "train on one small batch first: if the model cannot memorise it, check inputs, labels and "
                 "activations",

@@ -388,8 +388,8 @@ def _of_scale(answers: FinalAnswers) -> tuple[str, ...]:
 
 
 _NAMES: Final = {
-    "cross_entropy": "cross entropy",
-    "binary_cross_entropy": "binary cross entropy",
+    "cross_entropy": "cross-entropy loss",
+    "binary_cross_entropy": "binary cross-entropy loss",
     "mean_squared_error": "mean squared error",
     "mean_absolute_error": "mean absolute error",
 }

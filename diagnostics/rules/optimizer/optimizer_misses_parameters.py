@@ -260,7 +260,7 @@ class OptimizerMissesParameters(MessageRule):
             "No later layer was trained: the last layer keeps its random weights, and earlier layers can only "
             "adapt to them."
             if found.last
-            else "Later layers were trained: they can adapt to these random weights, but not replace them."
+            else "Later layers were trained: they can adapt to these random weights, but cannot make up for them."
         )
         return self.found(
             f"{count_of(len(found.weights), 'weight matrix', 'weight matrices')} of the model {was} missing from "
