@@ -99,9 +99,9 @@ class LeakedEvaluationRows(Rule):
             )
         elif copied:
             why = (
-                "Duplicates are just as common within the training set, and such measurements do not repeat by "
-                "chance, so rows were duplicated before the split. The model is trained on these rows, so the "
-                "evaluation score is higher than it would be on new data."
+                "Duplicates are just as common within the training set, and continuous values like these do not "
+                "repeat by chance, so rows were duplicated before the split. The model is trained on these "
+                "rows, so the evaluation score is higher than it would be on new data."
             )
         elif natural == covered:
             held = splits.distinct_training_rows

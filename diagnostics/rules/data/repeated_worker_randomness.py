@@ -98,7 +98,7 @@ class RepeatedWorkerRandomness(Rule):
                 "workers draw the same"
             )
         return self.found(
-            f"{held.drawn_in} draws from {_called(held)}, a single {held.kind} for all rows. {drawn} "
+            f"`{held.drawn_in}` draws from {_shown(held)}, a single {held.kind} for all rows. {drawn} "
             f"random numbers.{again} So the random augmentations repeat.",
             evidence={
                 "workers": workers.workers,
@@ -140,9 +140,9 @@ class RepeatedWorkerRandomness(Rule):
             return None
         generator, seed, draw = first.names
         return self.found(
-            f"{first.where.function} seeds {generator} with {seed} for every row, and then calls {draw}, which "
-            "returns the same values for every row in every epoch. So all rows get the same noise. In the main "
-            "process, everything else that draws from this generator, such as shuffling and dropout, is also "
+            f"`{first.where.function}` seeds `{generator}` with {seed} for every row, and then calls {draw}, "
+            "which returns the same values for every row in every epoch. So all rows get the same noise. In the "
+            "main process, everything else that draws from this generator, such as shuffling and dropout, is also "
             "reset with each row.",
             fix=(
                 "seed once, before the dataset is created",
@@ -165,7 +165,7 @@ class RepeatedWorkerRandomness(Rule):
         )
         replacement = "keras.random.uniform(...)" if draws.runs_for == "call" else "tf.random.uniform(...)"
         return self.found(
-            f"{name} draws from {draws.generator} only once, while TensorFlow traces it: the state of this "
+            f"`{name}` draws from `{draws.generator}` only once, while TensorFlow traces it: the state of this "
             f"generator changed during the trace, {seen}. So {repeated} the same random numbers.",
             fix=(
                 f"{replacement}  # TensorFlow's random functions draw in each run of the graph",
@@ -174,6 +174,10 @@ class RepeatedWorkerRandomness(Rule):
             evidence={"function": name, "generator": draws.generator, "for": draws.runs_for, "runs": draws.runs},
             where=draws.where,
         )
+
+
+def _shown(held: HeldGenerator) -> str:
+    return f"`{held.holder}.{held.name}`" if held.holder else f"the variable `{held.name}`"
 
 
 def _called(held: HeldGenerator) -> str:
