@@ -101,7 +101,7 @@ class ExamplesMixed(Rule):
         others = dependence.compared - 1
         return self.found(
             f"Replacing the other {others} examples in the batch changes the prediction for an example by "
-            f"{change:.2g}; predictions for different examples differ by {spread:.2g}. "
+            f"{change:.2g}; for comparison, predictions for different examples differ by {spread:.2g}. "
             f"{_explained(mixing, dependence.ends_in_it)}",
             fix=GENERAL if mixing is None else _fix(mixing),
             severity=_severity(dependence),
@@ -122,9 +122,9 @@ class ExamplesMixed(Rule):
             return None
         return self.found(
             "The prediction for an example depends on its position in the batch: reversing the order of the "
-            f"{dependence.compared} examples changes it by {moved:.2g}; predictions for different examples "
-            f"differ by {dependence.spread:.2g}. The model uses the row index: it counts positions along the "
-            "batch axis, or treats part of the batch differently.",
+            f"{dependence.compared} examples changes it by {moved:.2g}; for comparison, predictions for "
+            f"different examples differ by {dependence.spread:.2g}. The model uses the row index: it counts "
+            "positions along the batch axis, or treats part of the batch differently.",
             fix=(
                 "index positional encodings by time: pe[:, : x.size(1)] for inputs of shape (batch, time, "
                 "features)",

@@ -92,9 +92,9 @@ class FutureLeak(Rule):
         return self.found(
             f"The targets are the next tokens of {shown}, but the model already sees these tokens. Replacing "
             f"the token at position {future.position + 1} of {future.length} changes the prediction of that "
-            f"token, made at position {future.position}, by {future.change:.2g} (predictions at different "
-            f"positions differ by {future.spread:.2g}). The model learns to copy the next token, and generates "
-            f"noise when there is no token to copy.{INVERTED if inverted else ''}",
+            f"token, made at position {future.position}, by {future.change:.2g} (for comparison, "
+            f"predictions at different positions differ by {future.spread:.2g}). The model learns to copy the "
+            f"next token, and generates noise when there is no token to copy.{INVERTED if inverted else ''}",
             fix=TURNED if inverted else None,
             evidence={
                 "past": future.past,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.calls import UnreadLosses
 from diagnostics.facts.written import IdleSetting, SettingFacts, WrittenPatterns
-from diagnostics.text.join import count_of, listed
+from diagnostics.text.join import capitalized, count_of, listed
 
 SHOWN = 3  # modules or parameters named in the message; the evidence holds them all
 
@@ -100,7 +101,7 @@ class SettingWithoutEffect(Rule):
         in_loop = unread.step == "loop"
         whose, model = ("loop over the batches", "model") if in_loop else (f"`{unread.step}`", "self")
         parts = [
-            f"{listed(names, most=SHOWN)} {verb if len(names) == 1 else verbs}"
+            f"{_layers(names)} {verb if len(names) == 1 else verbs}"
             for names, verb, verbs in (
                 (unread.penalized, "has a regularizer", "have regularizers"),
                 (unread.added, "calls add_loss", "call add_loss"),
@@ -108,8 +109,8 @@ class SettingWithoutEffect(Rule):
             if names
         ]
         return self.found(
-            f"{', and '.join(parts)}, but the script's {whose} never reads `{model}.losses`, where Keras collects "
-            "these loss terms. The loss being minimised does not include these terms.",
+            f"{capitalized(', and '.join(parts))}, but the script's {whose} never reads `{model}.losses`, where "
+            "Keras collects these loss terms. The loss being minimised does not include these terms.",
             fix=(
                 f"loss += sum({model}.losses)  # inside the tape",
                 "remove the regularizers and add_loss calls, if you do not want them"
@@ -172,6 +173,11 @@ class SettingWithoutEffect(Rule):
             where=one.where,
             severity=one.severity,
         )
+
+
+def _layers(names: Sequence[str]) -> str:
+    kind = "layer" if len(names) == 1 else "layers"
+    return f"{kind} {listed([f'`{name}`' for name in names], most=SHOWN)}"
 
 
 def _of_module(idle: IdleSetting) -> tuple[str, Fix]:
