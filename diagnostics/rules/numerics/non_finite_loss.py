@@ -209,7 +209,7 @@ def _origin(
 
 
 def _listed(rows: tuple[int, ...], size: int | None) -> str:
-    """Name the examples: ``3 of the 8 examples (1, 4 and 6, counted from 0)``."""
+    """Name the examples: ``3 of the 8 examples (indices 1, 4 and 6)``."""
     if not rows:
         return ""
     if len(rows) == size and len(rows) > 1:
@@ -220,4 +220,4 @@ def _listed(rows: tuple[int, ...], size: int | None) -> str:
     if left := len(rows) - len(named):
         named.append(f"{left} more")
     counted = f"{len(rows)} of the {size} examples" if size else f"{len(rows)} examples"
-    return f"{counted} ({', '.join(named[:-1])} and {named[-1]}, counted from 0)"
+    return f"{counted} (indices {', '.join(named[:-1])} and {named[-1]})"
