@@ -229,7 +229,7 @@ def _why(
     if not got_gradient and cut:
         return (
             "No parameter in the optimizer had a gradient at any of these steps, although `backward()` ran before "
-            "each: the loss does not depend on these parameters.",
+            "each of them: the loss does not depend on these parameters.",
             (
                 "compute the loss from the model's output only with torch operations: torch.tensor(...), .numpy() "
                 "or .item() cuts the graph, and requires_grad=True does not restore it",
