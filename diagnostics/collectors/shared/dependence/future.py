@@ -46,7 +46,9 @@ def compare_future(subject: Subject) -> FutureFacts:
     with subject.summaries_seen(rows, length) as summaries:
         first = subject.ask(inputs)
     if summaries:
-        raise Unclear(f"the model may read the whole text: {summaries[0]} receives or returns a summary of it")
+        raise Unclear(
+            f"the model may be meant to read the whole text: {summaries[0]} receives or returns a summary of it"
+        )
     before = _by_position(first.main, rows, length, axis)
     if not np.array_equal(first.main, subject.ask(inputs, seed=1).main):
         raise Unclear("the predictions are random in evaluation mode")
