@@ -76,7 +76,7 @@ class AttentionMaskMissing(Rule):
         if padding is None:
             raise NotApplicable(dependence.why_not.get("padding", "needs a padded input"))
         if not dependence.trained:
-            raise NotApplicable("needs the model's state after the run")
+            raise NotApplicable("needs the trained model at the end of a run")
         if padding.mask is None and padding.reader is None:
             raise NotApplicable("needs a mask in the batch, or a layer that takes an attention_mask")
         removed = padding.removed

@@ -215,7 +215,8 @@ class RepeatedBatch(Rule):
             f"row: {seen}. Different texts become identical like this when none of their words is in the "
             "vocabulary, so each word becomes the unknown token.",
             fix=(
-                "build the vocabulary from the training texts, tokenized and lower-cased as you encode them",
+                "build the vocabulary from the training texts, with the tokenization and lower-casing used to "
+                "encode them",
                 "print(tokenizer.decode(batch[0]))  # is anything left of the text?",
             ),
             evidence={"only_token": token},
