@@ -72,7 +72,7 @@ class PaddingAttended(Rule):
         if padding is None:
             raise NotApplicable(dependence.why_not.get("padding", "needs a padded input"))
         if not dependence.trained:
-            raise NotApplicable("needs the model's state after the run")
+            raise NotApplicable("needs the trained model at the end of a run")
         shown = "the input" if padding.input.isdigit() else f"the input {padding.input!r}"
         evidence = {
             "rows": padding.rows,

@@ -192,12 +192,13 @@ class TrainModeEvaluation(Rule):
         self, which: str, counts: tuple[int, int], modes: TrainModeFacts, severity: Severity
     ) -> Finding:
         named = layers_named(modes.layers, most=NAMED)
+        some = "a layer" if len(modes.layers) == 1 else "some layers"
         behave = "behaves" if len(modes.layers) == 1 else "behave"
         statistics = any(modes.keeps_statistics)
         learns = ", and batch norm updated its statistics with this data" if statistics else ""
         return self.found(
-            f"{which} ran in training mode, in which {named} {behave} differently. So the metrics do not "
-            f"reflect the model in evaluation mode{learns}. torch.no_grad() does not change the mode.",
+            f"{which} ran in training mode, in which {some} ({named}) {behave} differently. So the metrics "
+            f"do not reflect the model in evaluation mode{learns}. torch.no_grad() does not change the mode.",
             fix="model.eval()  # before evaluation; afterwards model.train()",
             evidence={
                 "passes": counts[0],
