@@ -84,9 +84,9 @@ class UnchangedParameters(Rule):
         if order is not None and not order.steps and not order.moved:
             wasted = min(order.passes, order.zeroed)  # gradients that were computed and thrown away
             if wasted >= WASTED or (order.zeroed and order.passes >= PASSES):
-                return self._never_stepped(order.passes)
+                return self._never_stepped(order.passes, "backward passes")
         if not steps.total_steps and steps.steps_without_optimizer >= PASSES:
-            return self._never_stepped(steps.steps_without_optimizer)
+            return self._never_stepped(steps.steps_without_optimizer, "iterations")
         ratios = np.zeros((0, 0))
         if updates is not None:
             ratios = updates.ratios[updates.steps < _first_broken(gradients, losses)]  # NaN never changes
@@ -146,10 +146,10 @@ class UnchangedParameters(Rule):
             severity="note" if fit.fitted is None else "warning",
         )
 
-    def _never_stepped(self, passes: int) -> Finding:
+    def _never_stepped(self, passes: int, counted: str) -> Finding:
         return self.found(
-            f"The training loop has run {passes:,} passes, but none of the watched optimizers has taken a step. "
-            "The weights have not changed.",
+            f"The training loop has run {passes:,} {counted}, but none of the watched optimizers has taken a "
+            "step. The weights have not changed.",
             fix={
                 "torch": "optimizer.step()  # with parentheses, after the backward pass, on the watched optimizer",
                 "keras": "optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # at each step",
