@@ -296,7 +296,7 @@ def _left_over(dataset: DatasetFacts, size: int) -> bool:
 
 def _counted(dataset: DatasetFacts) -> tuple[int, int]:
     if dataset.distinct_rows is None:
-        raise NotApplicable("needs rows that can be compared")
+        raise NotApplicable("needs rows whose inputs can be compared")
     if dataset.rows_read < MIN_ROWS:
         raise NotApplicable(f"needs at least {MIN_ROWS} rows")
     return dataset.distinct_rows, dataset.rows_read

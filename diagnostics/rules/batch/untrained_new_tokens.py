@@ -57,7 +57,7 @@ class UntrainedNewTokens(Rule):
         """Look for new tokens in a batch."""
         ids, mask = batch.token_ids, batch.attention_mask
         if ids is None or ids.dtype.kind not in "iu":
-            raise NotApplicable("needs token ids")
+            raise NotApplicable("needs token ids in the batch")
         if added.trained:
             return None
         new = (ids >= added.first) & (ids < added.end) & (ids != added.padding)
