@@ -160,7 +160,7 @@ class LabelsUnrelated(Rule):
             or not ids.shape == tags.shape == mask.shape
             or ids.ndim != 2
         ):
-            raise NotApplicable("needs a tag and a mask for each token")
+            raise NotApplicable("needs a tag and an attention-mask value for each token")
         if (
             outputs.num_classes in (None, model.embedding_rows)
             or len(ids) < TAGGED

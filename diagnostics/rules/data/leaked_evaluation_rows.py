@@ -82,7 +82,7 @@ class LeakedEvaluationRows(Rule):
         if not compared or not splits.training_rows:
             raise NotApplicable("needs rows from both the training and the evaluation set")
         if not splits.compared:
-            raise NotApplicable("needs columns that exist in both sets")
+            raise NotApplicable("needs columns that the training and the evaluation set have in common")
         shared = splits.shared
         if shared < OVERLAPPING * compared <= splits.overlapping:
             return self._windows(splits)
