@@ -93,7 +93,7 @@ class UnreachedParameters(Rule):
     def from_gradients(self, gradients: GradientFacts) -> Finding | None:
         """Find trainable parameters that got no gradient."""
         if not gradients.connected:
-            raise NotApplicable("needs a loss that reaches at least one parameter")
+            raise NotApplicable("needs a loss that depends on at least one parameter")
         unreached = gradients.unreached
         if not unreached:
             return None
