@@ -128,7 +128,8 @@ class DeadUnits(Rule):
             "gradient, so these units cannot learn, and no gradient passes through them to earlier layers.",
             fix={
                 library: (
-                    f"initialise the layer before '{first.layer}': biases to 0, weights with {initialiser}",
+                    f"in the layer before '{first.layer}', initialise the biases to 0 and the weights with "
+                    f"{initialiser}",
                     f"add a normalisation layer before '{first.layer}'",
                     "lower the learning rate, if the units died during training",
                 )
@@ -181,7 +182,7 @@ class DeadUnits(Rule):
             f"batches. {began}. A ReLU at zero passes no gradient, so these units cannot learn, and no "
             f"gradient passes through them to earlier layers.{UNLEARNABLE if unlearnable else ''}",
             fix=(
-                f"initialise the layer before '{before}': biases to 0, weights with kaiming_normal_",
+                f"in the layer before '{before}', initialise the biases to 0 and the weights with kaiming_normal_",
                 f"add a normalisation layer before '{before}'",
             )
             if not since
