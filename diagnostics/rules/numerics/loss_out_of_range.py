@@ -80,7 +80,7 @@ class LossOutOfRange(Rule):
             raise NotApplicable(SINGLE)
         _check_formula(call)
         if CAUSE in verdicts.found:
-            raise NotApplicable(f"{CAUSE} already reports this")
+            raise NotApplicable(f"already reported as {CAUSE}")
         below = np.flatnonzero(losses.values < -BELOW)
         if len(below) < MANY:
             return None
