@@ -175,7 +175,7 @@ class ClassImbalance(Rule):
         return self.found(
             "The class weights are balanced, but not in the order of the class ids: class "
             f"{worst} has {share:.1%} of the labels, but its weight of {weights[worst]:.3g} is right for a class "
-            f"with {fits:.1%}. Frequent classes get the weights of rare classes.",
+            f"with {fits:.1%} of the labels. Frequent classes get the weights of rare classes.",
             fix={
                 "torch": "counts = torch.bincount(labels)  # by class id; value_counts() sorts by frequency",
                 "keras": "counts = np.bincount(labels)  # by class id; value_counts() sorts by frequency",
