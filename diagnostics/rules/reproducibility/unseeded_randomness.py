@@ -96,7 +96,7 @@ def _why(reproduction: ReproductionFacts, rounding: bool) -> str:
         were, them = ("was", "it") if count == 1 else ("were", "them")
         return (
             f"The program has {count_of(count, 'generator')} that {were} created without a seed (or with a seed "
-            "as long as those that NumPy draws itself). A seed at the top of the script does "
+            "as long as NumPy's own random seeds). A seed at the top of the script does "
             f"not affect {them}."
         )
     return "The random numbers come from a source without a fixed seed, such as a new generator or the clock."
