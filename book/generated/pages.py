@@ -89,7 +89,8 @@ def rules_index(rules: Sequence[Rule]) -> str:
         "",
         "Each rule detects one bad pattern, and is named after it. The list follows the data through the training "
         "pipeline. So fix the earliest finding first: it may be the cause of the later ones. In a terminal, "
-        "`diagnose rules` prints this list, and `diagnose rules NAME` prints the page of a rule.",
+        "`diagnose rules` prints this list, and `diagnose rules NAME` prints the page of a rule. We chose every "
+        "threshold that has no source on its page.",
         "",
         FIND_RULE,
     ]

@@ -58,7 +58,7 @@ class LossContract:
 
 
 _Row = LossContract
-_ENTROPY, _BINARY, _DIVERGENCE = "cross entropy", "binary cross entropy", "KL divergence"
+_ENTROPY, _BINARY, _DIVERGENCE = "cross-entropy loss", "binary cross-entropy loss", "KL divergence"
 _SQUARED, _ABSOLUTE = "squared error", "absolute error"
 _LOGS: Final = "log_probabilities"
 _KERAS_NAMES: Final = ("y_pred", "y_true")  # prediction and target

@@ -135,8 +135,9 @@ def overflowed(origin: OriginFacts) -> bool:
 
 
 def examples(origin: OriginFacts) -> str:
-    """Name the affected examples: `` Affected: 2 of the 32 examples (3 and 5, counted from 0).``."""
+    """Name the affected examples: `` Affected: 2 of the 32 examples (indices 3 and 5).``."""
     rows, size = origin.rows, origin.batch_size
     if not rows or not size or len(rows) == size:
         return ""
-    return f" Affected: {len(rows)} of the {size} examples ({listed(rows, most=8)}, counted from 0)."
+    which = "index" if len(rows) == 1 else "indices"
+    return f" Affected: {len(rows)} of the {size} examples ({which} {listed(rows, most=8)})."

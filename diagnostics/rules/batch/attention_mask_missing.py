@@ -25,18 +25,17 @@ class AttentionMaskMissing(Rule):
     """The batch is padded, but the model receives no attention mask.
 
     ## What it does
-    Looks for consecutive pad tokens at the beginning or the end of the examples, in a batch without
-    `attention_mask` for a model that accepts one.
+    Looks for padded examples in a batch without `attention_mask`, for a model that accepts one.
 
-    Under `diagnose run`, it also looks for a mask that the DataLoader yields but the script does not pass to the
-    model. Inside the model, it looks for a layer that accepts an `attention_mask` but does not receive one. After
-    the run, it compares the trained model's predictions for up to 16 padded rows with those for the same rows
-    without padding.
+    Under `diagnose run`, the rule also looks for a mask that the DataLoader yields but the script does not pass to
+    the model. Inside the model, it looks for a layer that accepts an `attention_mask` but does not receive one.
+    After the run, it compares the trained model's predictions for up to 16 padded rows with those for the same
+    rows without padding.
 
     ## Why it is bad
     Without a mask, a Hugging Face model attends to every position, including the padding. The prediction for an
-    example then depends on the lengths of the other examples in its batch. No error is raised; accuracy drops and
-    depends on the batch size.
+    example then depends on the lengths of the other examples in its batch. Accuracy drops and varies with the
+    batch size.
 
     ## Example
     ```python
@@ -51,22 +50,16 @@ class AttentionMaskMissing(Rule):
     ```
 
     ## Thresholds
-    One example must have at least 2 pad tokens at one end, and another must have fewer at the same end (our
-    choice). A single pad token may be an end-of-text token that doubles as the pad token, and equally long runs of
-    pad tokens in all examples may be part of the data.
+    One example must have at least 2 pad tokens at one end, and another example must have fewer at the same end.
 
     If predictions were compared, at least 2 of them, and at least 10%, must change when the padding is removed. A
-    predicted class must become a different class; any other prediction must change by more than half the standard
-    deviation across the rows. Relative changes below 1e-4, and changes below 10 times the difference between two
-    identical calls, are rounding errors and do not count. If the unused mask is the only sign of padding, at
-    least one row of the batch must have no padding. This shows that the amount of padding varies from batch to
-    batch.
+    classifier must predict a different class; any other prediction must change by more than half the standard
+    deviation of the predictions across rows.
 
     ## Known problems
-    A causal language model never attends to padding at the end. Classes named `…ForCausalLM` and `…LMHeadModel`
-    are therefore not reported if the padding is at the end; decoders with other names are not recognised. A model
-    that derives the mask from the ids is wrongly reported, unless its predictions were compared. Predictions can
-    be compared only if there is one per row.
+    Classes named `…ForCausalLM` and `…LMHeadModel` are not reported for padding at the end, because a causal model
+    never attends to it. Decoders with other names are not recognised. A model that derives the mask from the ids
+    is wrongly reported, unless its predictions were compared.
 
     ## Sources
     The Hugging Face course, chapter 2, "Handling multiple sequences" (attention masks); the warning that
@@ -83,7 +76,7 @@ class AttentionMaskMissing(Rule):
         if padding is None:
             raise NotApplicable(dependence.why_not.get("padding", "needs a padded input"))
         if not dependence.trained:
-            raise NotApplicable("needs the model's state after the run")
+            raise NotApplicable("needs the trained model at the end of a run")
         if padding.mask is None and padding.reader is None:
             raise NotApplicable("needs a mask in the batch, or a layer that takes an attention_mask")
         removed = padding.removed

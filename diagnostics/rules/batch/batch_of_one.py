@@ -14,15 +14,14 @@ class BatchOfOne(MessageRule):
     """A batch norm layer in training mode received a batch with one value per channel.
 
     ## What it does
-    Recognises the error and reads the shape of the input from its message. Keras raises no error. If a Keras
-    model with batch norm is trained on single rows, the rule calls the model in training mode on two different
-    rows, one at a time, and compares the predictions.
+    Recognises PyTorch's error and reads the shape of the input from its message. Keras raises no error, so if a
+    Keras model is trained on single rows, the rule compares its predictions for two different rows in training
+    mode.
 
     ## Why it is bad
-    Batch norm subtracts the mean of the batch and divides by its standard deviation. A single value is its own
-    mean, so the output would be 0 for any input. The batch of one is usually the last batch of an epoch: 1,025
-    examples in batches of 32 leave one example over. The error also occurs if you run the model on one example
-    without calling `model.eval()` first.
+    Batch norm subtracts the mean of the batch. A single value is its own mean, so the output would be 0 for any
+    input. The batch of one is usually the last batch of an epoch: with batches of 32, 1,025 examples leave a last
+    batch of one. The error also occurs if you run the model on one example without calling `model.eval()` first.
 
     ## Example
     ```python

@@ -16,15 +16,13 @@ class DoubledSpecialToken(Rule):
 
     ## What it does
     Checks whether all rows of a batch begin with the same token id twice in a row, and whether that token never
-    appears on its own except at the end. If the pair also occurs later in the rows, each turn of a conversation
-    was tokenized separately.
+    appears on its own except at the end. If the two tokens also occur together later in a row, the turns of a
+    conversation were tokenized separately.
 
     ## Why it is bad
-    The start token was added by hand or by a chat template, and again by the tokenizer. A pretrained model has
-    never seen two start tokens in a row, so the beginning of every text is unfamiliar to it. A model that is
-    fine-tuned this way and then prompted with a single start token sees a different beginning than in training.
-    Start tokens within a conversation do more harm: they separate the answer from its question, and no inference
-    server inserts them.
+    The start token was added by a chat template or by hand, and again by the tokenizer. A pretrained model has
+    never seen two start tokens in a row, so the beginning of every text is unfamiliar to it. Start tokens within a
+    conversation do more harm: they separate the answer from its question, and no inference server inserts them.
 
     ## Example
     ```python
@@ -39,12 +37,11 @@ class DoubledSpecialToken(Rule):
     ```
 
     ## Thresholds
-    There must be at least 4 rows, each with at least 4 tokens after the repeated one. These thresholds are our
-    own. The finding is a note if the model is not from transformers: its tokens may be letters, and each text may
-    begin with the same letter twice.
+    There must be at least 4 rows, each with at least 4 tokens after the repeated token. The finding is a note if
+    the model is not from transformers: its tokens may be letters, and each text may begin with a double letter.
 
     ## Known problems
-    Only one batch is checked, and only the beginning of its rows, because two end tokens may be padding.
+    Only one batch is checked, and only the beginning of its rows.
 
     ## Sources
     The Hugging Face documentation on chat templates, which recommends `add_special_tokens=False` after a template;

@@ -21,20 +21,21 @@ class EosNeverLearned(Rule):
     """The end-of-text token never contributes to the loss.
 
     ## What it does
-    Checks a batch for a language model whose labels are the input tokens or the next tokens. It looks for texts
-    that end within the batch, because they are padded or because their last token is the end-of-text token from
-    the model's configuration. The rule fires if the end-of-text token is not a label anywhere in the batch, and
-    says why: its label is ignored, the attention mask treats it as padding, or the texts contain no such token.
+    Checks a batch for a language model whose labels are the input tokens or the next tokens. The rule fires if
+    texts end within the batch, but the end-of-text token is not a label anywhere. The finding gives the reason:
+    the token's label is ignored, the attention mask treats the token as padding, or the texts contain no
+    end-of-text token.
 
-    For a model with an encoder and a decoder that generates, such as T5, it checks the targets. It fires if some
-    are shorter than the longest of the batch and the end token is not a label in any of them.
+    For an encoder-decoder model such as T5, the rule checks all targets of the batch that are shorter than the
+    longest one.
 
     ## Why it is bad
     The model never learns where a text ends. The loss is low, but generated text runs on until `max_new_tokens`,
-    repeating itself or starting a new text. The usual cause is `tokenizer.pad_token = tokenizer.eos_token`
-    combined with a collator that ignores the label of every pad token, including the one at the real end of the
-    text. The other common cause is text without an end token: most decoder tokenizers add a start token but no
-    end token.
+    repeating itself or starting a new text. There are two common causes:
+
+    - `tokenizer.pad_token = tokenizer.eos_token`, combined with a collator that ignores the label of every pad
+      token, including the one at the real end of the text
+    - a decoder tokenizer that adds a start token but no end token
 
     ## Example
     ```python
@@ -51,16 +52,14 @@ class EosNeverLearned(Rule):
     ```
 
     ## Thresholds
-    At least 2 texts must end within the batch and have at least 4 labels that are not ignored. Both thresholds
-    are our choice. A text whose only label is a single word, such as a verdict, does not need an end token. If no
-    text has an unmasked end token, the finding is only a note. It remains a warning if the labels at the
-    beginning of at least 2 texts are ignored, as they are for prompts: such a model will be used to generate
-    answers. Among a decoder's targets, at least 2 must be shorter than the longest, which must have 4 labels.
+    At least 2 texts must end within the batch and have at least 4 labels that are not ignored. If the end tokens
+    of all texts are masked or missing, the finding is only a note, unless the labels at the beginning of at least
+    2 texts are ignored, as they are for prompts. For an encoder-decoder model, at least 2 targets must be shorter
+    than the longest one, which must have at least 4 labels.
 
     ## Known problems
-    Only one batch is checked. A batch without an attention mask is not checked, and neither are blocks of equal
-    length, which may end anywhere. A text that was cut off at the maximum length has no end to learn. Targets that
-    all end with the same token are not checked: the script may stop at that token, or at a full stop.
+    Only one batch is checked. A batch without an attention mask, or with blocks of equal length, is not checked. A
+    text that was cut off at the maximum length has no ending to learn.
 
     ## Sources
     The documentation and source code of `transformers.DataCollatorForLanguageModeling`; public issues about
@@ -90,7 +89,7 @@ class EosNeverLearned(Rule):
         ended = long_enough & np.isin(ids[rows, last], end.tokens)
         padded = long_enough & (mask.sum(axis=1) < length)
         if max(ended.sum(), padded.sum()) < TEXTS:
-            raise NotApplicable(f"needs at least {TEXTS} texts that are padded or end with the end token")
+            raise NotApplicable(f"needs at least {TEXTS} texts that are padded or end with the end-of-text token")
         given = np.asarray(batch.labels)
         if np.isin(given[given != ignored], end.tokens).any():
             return None
@@ -117,12 +116,12 @@ class EosNeverLearned(Rule):
             return None
         last = labels.shape[1] - 1 - np.argmax(counted[:, ::-1], axis=1)
         if len(np.unique(labels[shorter, last[shorter]])) == 1:
-            raise NotApplicable("all targets end with the same token, at which the script may stop")
+            raise NotApplicable("all targets end with the same token, at which the script may stop generating")
         number = int(shorter.sum())
         return self.found(
             f"None of the {batch.size} targets in this batch has the end-of-text token (id {end.tokens[0]}) as a "
-            f"label, but {number} of them end before the longest, which has {longest} labels. The decoder never "
-            "learns to end a text, so generation continues until max_length or max_new_tokens. Either the "
+            f"label, but {number} of them are shorter than the longest, which has {longest} labels. The decoder "
+            "never learns to end a text, so generation continues until max_length or max_new_tokens. Either the "
             "tokenizer adds no end token, or its label is ignored together with those of the padding.",
             fix=(
                 "tokenizer(text_target=target + tokenizer.eos_token)",

@@ -25,9 +25,9 @@ class LabelsShiftedTwice(Rule):
     computes its own loss. The rule fires if each label is the token at the next position.
 
     ## Why it is bad
-    These models compare the prediction at a position with the label at the next position, so the labels should be
-    a copy of `input_ids`. Labels that are already shifted train the model to predict the token two positions
-    ahead. The loss falls, but not as far as it could, and the generated text skips every other word.
+    Causal language models from transformers compare the prediction at a position with the label at the next
+    position, so the labels should be a copy of `input_ids`. Labels that are already shifted train the model to
+    predict the token two positions ahead, and the generated text skips every other word.
 
     ## Example
     ```python
@@ -41,8 +41,8 @@ class LabelsShiftedTwice(Rule):
     ```
 
     ## Thresholds
-    There must be at least 16 labels with at least 3 distinct values. All of them must equal the next token, and at
-    most half may equal the token at their own position: a text that repeats one token proves nothing.
+    There must be at least 16 labels with at least 3 distinct values. Every label must equal the next token, and at
+    most half of the labels may equal the token at their own position.
 
     ## Known problems
     Models are recognised by their class names. A few decoders in transformers, such as Bart's, do not shift the

@@ -18,14 +18,13 @@ class MaskedCausalInputs(Rule):
 
     ## What it does
     Compares the labels of a batch with its tokens if the model is a causal language model from transformers that
-    computes its own loss. The rule fires if only some of the tokens have a label, and those tokens differ from
+    computes its own loss. The rule fires if only some of the tokens have a label, and these tokens differ from
     their labels.
 
     ## Why it is bad
-    A causal model predicts the next token from the tokens before it. Here the loss covers only a few tokens of
-    each text, and the model reads mask tokens or random tokens in their place. The loss falls, but not as far as
-    it could, and the model is later used on texts without any mask tokens. `DataCollatorForLanguageModeling`
-    masks tokens by default.
+    A causal model predicts the next token from the tokens before it. With masking, the loss covers only a few
+    tokens of each text, and the model reads mask tokens or random tokens in their place. At inference, the model
+    is used on texts without mask tokens. `DataCollatorForLanguageModeling` masks tokens by default.
 
     ## Example
     ```python
@@ -40,9 +39,8 @@ class MaskedCausalInputs(Rule):
     ```
 
     ## Thresholds
-    There must be at least 16 labels, and at most half of the tokens may have one. At least half of the labels
-    must differ both from the token at their position and from the next token. These limits are our own: the
-    collator labels 15% of the tokens and replaces 90% of those.
+    There must be at least 16 labels, and at most half of the tokens may have one. At least half of the labels must
+    differ both from the token at their position and from the next token.
 
     ## Known problems
     Models are recognised by their class names. A causal model that is deliberately trained to fill in gaps is

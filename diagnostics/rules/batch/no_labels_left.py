@@ -15,15 +15,14 @@ class NoLabelsLeft(Rule):
     """Every label in the batch is ignored.
 
     ## What it does
-    Counts the labels of a batch that differ from the value that the loss ignores (-100 by default). The rule
-    fires if there are none.
+    Counts the labels of a batch that the loss does not ignore (by default, the loss ignores labels of -100). The
+    rule fires if there are none.
 
     ## Why it is bad
-    There is nothing to learn from. The loss is a mean over no labels, which is NaN, and no gradient reaches the
-    model. Some programs replace this NaN with 0 in their logs, so the loss looks perfect. The usual cause is a
-    prompt mask that also covers the answer: the text that marks the beginning of the answer was not found,
-    because it is tokenized differently on its own than within a conversation, or because truncation cut the
-    answer off.
+    The mean over zero labels is NaN, so the loss is NaN and no gradient reaches the model. Some programs replace
+    this NaN with 0 in their logs, so the loss looks perfect. The usual cause is a prompt mask that also covers the
+    answer. It does so if the marker before the answer is not found, because it is tokenized differently within a
+    conversation, or if truncation cuts the answer off.
 
     ## Example
     ```python
@@ -40,12 +39,10 @@ class NoLabelsLeft(Rule):
     ```
 
     ## Thresholds
-    The batch must have at least 32 labels if each token has one, and at least 4 otherwise. A masked language
-    model is trained on a random 15% of the tokens; with 32 tokens, about one batch in 180 has no label at all. We
-    chose both thresholds.
+    The batch must have at least 32 labels if each token has a label, and at least 4 labels otherwise.
 
     ## Known problems
-    Only one batch is checked. A batch in which even one label is not ignored is not reported.
+    Only one batch is checked. If even a single label is not ignored, the batch is not reported.
 
     ## Sources
     PyTorch's documentation for `torch.nn.CrossEntropyLoss` (`ignore_index`), and PyTorch issue 75181 (cross

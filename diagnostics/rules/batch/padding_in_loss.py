@@ -15,14 +15,13 @@ class PaddingInLoss(Rule):
     """Padding positions contribute to the loss.
 
     ## What it does
-    Checks the labels where the attention mask is 0, in a batch with one label per token. They should have the
-    value that the loss ignores (-100 by default). For decoders from transformers, whose labels are not aligned
+    Checks the labels where the attention mask is 0, in a batch with one label per token. These labels should have
+    the value that the loss ignores (-100 by default). For decoders from transformers, whose labels are not aligned
     with the input, it looks for label rows that end with several pad tokens.
 
     ## Why it is bad
-    The loss averages over all positions that have a label. The label at padding positions is always the same and
-    is learned within a few steps, so the loss soon looks good and then hardly changes. The real tokens get less
-    weight, especially in short examples.
+    The label at padding positions is always the same and is learned within a few steps, so the loss soon looks
+    good. The real tokens get less weight, especially in short examples.
 
     ## Example
     ```python
@@ -38,14 +37,13 @@ class PaddingInLoss(Rule):
     ```
 
     ## Thresholds
-    None: one such label is enough, except at the first padding position of each example. The label there may be
-    an end-of-text token that is also the pad token: a language model has to learn it, but the mask may treat it
-    as padding.
+    None: a single padding position whose label is not ignored is enough. The first padding position of each
+    example does not count, because its label may be an end-of-text token that doubles as the pad token, and a
+    language model has to learn it.
 
     ## Known problems
-    A custom loss that masks padding is recognised only if its value differs from that of plain cross entropy. In
-    Keras, masks and sample weights do the same job; if the rule cannot tell whether there are any, it is not
-    checked. Decoders from other libraries, whose labels are not aligned with the input, are not checked either.
+    The rule does not check Keras models whose masks or sample weights may exclude the padding, or decoders from
+    other libraries whose labels are not aligned with the input.
 
     ## Sources
     PyTorch's documentation for `torch.nn.CrossEntropyLoss` (`ignore_index`); the Hugging Face course, chapter 7,
@@ -67,7 +65,7 @@ class PaddingInLoss(Rule):
         if loss.kind != "cross_entropy":
             raise NotApplicable("needs a cross-entropy loss")
         if loss.masked is None and model.library == "keras":
-            raise NotApplicable("needs to know whether a mask or sample weights exclude padding from the loss")
+            raise NotApplicable("it is not known whether a mask or sample weights exclude padding from the loss")
         if loss.masked:
             return None
         padding = mask == 0
@@ -121,7 +119,7 @@ class PaddingInLoss(Rule):
         what = "is a pad token" if number == 1 else "are pad tokens"
         return self.found(
             f"{number:,} of the {total:,} labels that count in this batch's loss ({share:.0%}) {what} (id {pad}) "
-            "after the end of a text. The model learns these labels within a few steps, so the loss makes the "
+            "after the end of the text. The model learns these labels within a few steps, so the loss makes the "
             "model look better than it is, and the real tokens count for less.",
             fix=(
                 "labels[labels == tokenizer.pad_token_id] = -100",

@@ -59,8 +59,8 @@ class RaggedBatch(MessageRule):
     differ in length.
 
     ## Why it is bad
-    A batch is one tensor, and a tensor is rectangular: all examples must have the same number of values. The error
-    gives at most two of the lengths, and names neither the column nor the missing padding step. Its message is
+    A batch is one tensor, so all examples must have the same number of values. The error message gives at most two
+    of the lengths and does not name the column. In PyTorch, the message is
     `expected sequence of length 11 at dim 1 (got 13)` or `stack expects each tensor to be equal size`; in
     TensorFlow, it is `Can't convert non-rectangular Python sequence to Tensor` or
     `Cannot batch tensors with different shapes in component 0`.

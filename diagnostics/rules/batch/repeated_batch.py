@@ -29,14 +29,13 @@ class RepeatedBatch(Rule):
     """Every step trains on the same rows.
 
     ## What it does
-    Reads training rows and counts those with distinct inputs. The rule fires if all rows are the same, or if the
-    distinct rows fit into one batch even though many rows were read. In a watched run, it compares the batches
-    used in different steps.
+    Reads training rows and counts those with distinct inputs. In a watched run, it also compares the batches used
+    in different steps.
 
     ## Why it is bad
-    The dataset claims to have many rows but returns only one, or a generator yields its first batch forever. The
-    model memorises these few rows: the training loss falls quickly to zero, and the model does not generalise. No
-    exception is raised.
+    The dataset claims to have many rows but returns the same row for every index, or a generator yields its first
+    batch forever. The model memorises the same few rows: the training loss falls quickly to zero, and the model
+    does not generalise.
 
     ## Example
     ```python
@@ -57,26 +56,18 @@ class RepeatedBatch(Rule):
 
     - At least 8 rows were read, and all are identical.
     - At least 64 rows (or 4 batches, if that is more) were read, and the distinct rows among them fit into one
-      batch. Their number is below 5% of the rows read, or exactly the batch size.
-    - A watched run had at least 20 steps, all on the same batch. This is a note, because the dataset may fit into
-      one batch. It is a warning if the loader's dataset is known to have at least four times as many rows as the
-      batch. A custom dataset must implement `__len__`, and its batches must have the loader's batch size.
-    - At least 64 rows from the batches of a watched run were checked, and at most an eighth of them are distinct,
-      even though the rows read from the dataset itself include at least eight times as many distinct ones.
-
-    The rows may also be identical because the dataset, the tokenizer or the collator makes them so. The finding
-    blames these, instead of the loop or the sampler, if at most an eighth of the rows in the first batch have
-    distinct inputs, and rows with the same inputs have different labels.
-
-    These thresholds are our own.
+      batch. The number of distinct rows is below 5% of the rows read, or exactly the batch size.
+    - A watched run had at least 20 steps, all on the same batch. The finding is then a warning if the loader's
+      dataset is known to have at least four times as many rows as the batch. Otherwise it is a note, because the
+      dataset may fit into one batch.
+    - At least 64 rows from the batches of a watched run were checked, and at most an eighth of them are distinct.
+      The dataset has at least eight times as many distinct rows as these batches.
 
     ## Known problems
-    A table with few columns has few possible rows, so rows naturally repeat. The second threshold therefore
-    applies only to rows of at least 16 values that are token ids, images or sequences, or that are not all whole
-    numbers. A toy dataset that repeats a few sentences is reported (for arrays in Keras, only if the number of
-    distinct rows is exactly the batch size). A batch that is repeated on purpose, to see whether the model can
-    memorise it, is also reported. Random augmentation hides repeated rows. In a watched run, two batches count as
-    the same if about 1,000 sampled values of each input agree, in the same order.
+    In a table with few columns, rows naturally repeat. The second threshold (64 rows) therefore applies only to
+    rows of at least 16 values. A toy dataset that repeats a few sentences is reported, and so is a batch that is
+    repeated on purpose, to see whether the model can memorise it. Repeated rows are missed if random augmentation
+    changes them.
 
     ## Sources
     The documentation for `torch.utils.data.Dataset` (`__getitem__`) and `keras.utils.PyDataset`; Andrej Karpathy,
@@ -224,7 +215,8 @@ class RepeatedBatch(Rule):
             f"row: {seen}. Different texts become identical like this when none of their words is in the "
             "vocabulary, so each word becomes the unknown token.",
             fix=(
-                "build the vocabulary from the training texts, tokenized and lower-cased as in encoding",
+                "build the vocabulary from the training texts, with the tokenization and lower-casing used to "
+                "encode them",
                 "print(tokenizer.decode(batch[0]))  # is anything left of the text?",
             ),
             evidence={"only_token": token},
@@ -304,7 +296,7 @@ def _left_over(dataset: DatasetFacts, size: int) -> bool:
 
 def _counted(dataset: DatasetFacts) -> tuple[int, int]:
     if dataset.distinct_rows is None:
-        raise NotApplicable("needs rows that can be compared")
+        raise NotApplicable("needs rows whose inputs can be compared")
     if dataset.rows_read < MIN_ROWS:
         raise NotApplicable(f"needs at least {MIN_ROWS} rows")
     return dataset.distinct_rows, dataset.rows_read

@@ -14,8 +14,8 @@ class UnbatchableExample(MessageRule):
 
     ## Why it is bad
     The default collate function stacks tensors, arrays and numbers; it cannot stack None, PIL images or custom
-    objects. A batched function passed to `Dataset.map` may return more rows than it received, but then the
-    columns that it does not return are too short.
+    objects. If a batched function passed to `Dataset.map` returns more rows than it received, all columns that it
+    does not return are too short.
 
     ## Example
     ```python

@@ -23,17 +23,15 @@ class UnstableBatch(Rule):
     """The same rows give a different batch when they are read again.
 
     ## What it does
-    Makes two copies of the dataset and the collator. One reads the rows of a batch for the first time; the other
-    has already read them once. All random number generators start from the same state, so random augmentation is
-    the same both times. If the two batches still differ, reading has changed the data. If nothing can be copied,
-    as in a loop that is only observed, the rule compares the inputs of the sampled steps and checks whether their
-    spread has shrunk permanently.
+    Reads the rows of one batch with two copies of the dataset and the collator: the first copy reads the rows
+    once, the second twice. Every read starts from the same state of all random number generators. If the last
+    batch of the second copy differs from that of the first, reading the data changed it. If the dataset cannot be
+    copied, the rule checks whether the spread of the inputs has shrunk permanently.
 
     ## Why it is bad
-    The dataset returns a list, array or dict that it also stores, and other code modifies this object: the
-    collator appends to it, or normalises it in place. The first epoch is correct. The second epoch modifies rows
-    that have already been modified, the third modifies them again, and so on: the training data drifts further
-    and further from the original. No error is raised, and the first batch looks right.
+    The dataset returns a list, array or dict that it also stores, and the collator appends to it, or normalises it
+    in place. In the first epoch, the rows are correct. Each later epoch modifies them again, so the training data
+    drifts further and further from the original. No error is raised, and the first batch looks right.
 
     ## Example
     ```python
@@ -53,25 +51,23 @@ class UnstableBatch(Rule):
     ```
 
     ## Thresholds
-    Integers must be equal; other numbers must agree to five digits (our choice), which allows for rounding.
-    Inputs that the model's forward() does not take are not compared. If the second read raises an exception, the
-    finding is an error. If worker processes start each epoch with a fresh copy, the finding is only a note,
-    because the changes are lost with the copy.
+    Integers must be equal; other numbers must agree to five digits. If the second read raises an exception, the
+    finding is an error. If worker processes start each epoch with a fresh copy of the dataset, the finding is only
+    a note, because the changes are lost with the copy.
 
     The spread has shrunk if the standard deviation (the median over channels) fell to 5% of its earlier value or
-    less and stayed there. There must be at least 3 sampled batches before the drop and at least 3 after it.
+    less and stayed there. At least 3 batches must have been sampled before the drop and at least 3 after it.
 
     ## Known problems
     The rule does not check
 
     - streams,
-    - datasets over 256 MiB or two million objects (which it does not copy),
+    - datasets over 256 MiB or two million objects,
     - datasets that keep track of what was read (a curriculum, a buffer), or
     - datasets that draw random numbers from a source that cannot be reset.
 
-    Data that a dataset keeps in a global variable is not copied either. A change that has no further effect when
-    repeated, such as padding to the same length, is missed. Training for one epoch reads each row once and is not
-    affected. Noise that is annealed on purpose also shrinks the spread of the inputs.
+    Training for a single epoch is not affected, because each row is read once. Noise that is annealed on purpose
+    also shrinks the spread of the inputs.
 
     ## Sources
     NumPy's documentation, "Copies and views"; the documentation for `torch.utils.data` (`collate_fn`,

@@ -16,12 +16,11 @@ class UntrainedNewTokens(Rule):
 
     ## What it does
     Under `diagnose run`, the rule records the rows that `resize_token_embeddings` adds to the embedding of a
-    transformers model, and looks for their tokens in a batch if the embedding is frozen.
+    transformers model, and looks for the new tokens in a batch if the embedding is frozen.
 
     ## Why it is bad
-    The new rows keep their initial values, which are random or near the mean of the other rows. The new tokens
-    carry no meaning, and the model can hardly tell them apart. Adapters such as LoRA freeze the embedding by
-    default.
+    The new rows keep their initial values, which are random or near the mean of the other rows, so the new tokens
+    carry no meaning. Adapters such as LoRA freeze the embedding by default.
 
     ## Example
     ```python
@@ -41,13 +40,11 @@ class UntrainedNewTokens(Rule):
     ```
 
     ## Thresholds
-    None: a single new token in the batch is enough. Padding does not count, whether it is the pad token in the
-    model's configuration or hidden by the attention mask.
+    None: a single new token in the batch is enough, unless it is padding.
 
     ## Known problems
-    New rows that the script then loads or writes itself are not reported, even if their values are useless. An
-    embedding that requires a gradient but is not in any optimizer is reported by `optimizer-misses-parameters`
-    instead.
+    New rows that the script then loads or writes itself are not reported. If the embedding requires a gradient but
+    is not in any optimizer, `optimizer-misses-parameters` reports it instead.
 
     ## Sources
     PEFT's documentation, "Adding and training new tokens" (`modules_to_save`, `trainable_token_indices`).
@@ -60,7 +57,7 @@ class UntrainedNewTokens(Rule):
         """Look for new tokens in a batch."""
         ids, mask = batch.token_ids, batch.attention_mask
         if ids is None or ids.dtype.kind not in "iu":
-            raise NotApplicable("needs token ids")
+            raise NotApplicable("needs token ids in the batch")
         if added.trained:
             return None
         new = (ids >= added.first) & (ids < added.end) & (ids != added.padding)

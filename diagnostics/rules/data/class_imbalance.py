@@ -29,15 +29,14 @@ class ClassImbalance(Rule):
     """One class is so common that always predicting it looks like success.
 
     ## What it does
-    Counts the labels of rows drawn from the whole dataset. Reports a class with at least 90% of the labels unless
-    something compensates for it: class weights in the loss, or a sampler that draws rows of rare classes more
-    often. It also compares class weights with label counts, because weights that grow with the count favour the
-    common class even more. Balanced weights in the wrong order can have the same effect, for example if they come
-    from `value_counts()`, which sorts by frequency instead of class id.
+    Counts the labels of rows drawn from the whole dataset. Reports a class with at least 90% of the labels, unless
+    class weights in the loss or a sampler compensate for it. Also reports class weights that grow with the label
+    count, and balanced weights in the wrong order, such as weights computed from `value_counts()`, which sorts by
+    frequency instead of class id.
 
     ## Why it is bad
-    Cross entropy weights all rows equally, so the fastest way to lower the loss is to predict the common class.
-    From the first epoch on, accuracy equals the share of that class, and the model seems to work.
+    Cross entropy weights all rows equally, so the fastest way to lower the loss is to always predict the common
+    class. From the first epoch on, accuracy equals the share of that class, and the model seems to work.
 
     ## Example
     ```python
@@ -52,33 +51,29 @@ class ClassImbalance(Rule):
     ```
 
     ## Thresholds
-    The common class must have a share of at least 0.9 (our choice): above that, a constant prediction reaches an
-    accuracy that often looks good. There must be at least 50 rows (our choice): the chance that a class with 75%
-    of the data makes up 90% of 50 random rows is about 1 in 100.
+    At least 50 rows must have been read, and one class must have at least 90% of the labels.
 
-    Class weights are reported if they grow with the label counts. The ratio of any two weights must equal the
-    ratio of the label counts of their classes, to within 15% plus sampling error. The most common class must have
-    at least twice the labels and twice the weight of the rarest.
+    Class weights that grow with the label counts are reported under two conditions: the ratio of any two weights
+    equals the ratio of the label counts of their classes, to within 15% plus sampling error, and the most common
+    class has at least twice as many labels and twice the weight of the rarest.
 
-    Weights count as balanced but in the wrong order if three conditions hold:
+    Weights are reported as balanced but in the wrong order if three conditions hold:
 
-    - Their inverses add up, within 1%, to the number of classes, the number of rows, or 1.
-    - The inverses are distributed like the label counts.
-    - Some class has at least twice as many labels as its weight implies.
+    - The inverses of the weights add up, within 1%, to the number of classes, the number of rows, or 1.
+    - The inverses of the weights are distributed like the label counts.
+    - At least one class has at least twice as many labels as its weight implies.
 
     ## Known problems
-    The imbalance may be real, and a model that ranks rows well needs no weights. In that case, judge the model by
-    a metric on which a constant prediction scores badly, and ignore this rule.
+    If the imbalance is real, ignore this rule, and judge the model by a metric on which a constant prediction
+    scores badly.
 
-    The finding is only a note if something that the rule cannot see may compensate:
+    The finding is only a note if something that the rule cannot see may compensate for the imbalance:
 
-    - in Keras before `fit`, which receives the class weights (`diagnose run` sees them),
-    - with a custom loss,
-    - in PyTorch, when the checked batch happens to contain only one class,
-    - with a `Trainer` that has its own sampler, or
-    - with a single output, because such a model is often trained to rank the rows and evaluated on the ranking.
-
-    If only the first rows are known, nothing is reported, because they may be sorted.
+    - in Keras before training, class weights that are passed to `fit` later (`diagnose run` sees them)
+    - a custom loss
+    - a PyTorch batch that contains only one class
+    - a `Trainer` with its own sampler
+    - a model with a single output, which is often evaluated on its ranking of the rows
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (how well a random model would score);
@@ -180,7 +175,7 @@ class ClassImbalance(Rule):
         return self.found(
             "The class weights are balanced, but not in the order of the class ids: class "
             f"{worst} has {share:.1%} of the labels, but its weight of {weights[worst]:.3g} is right for a class "
-            f"with {fits:.1%}. Frequent classes get the weights of rare classes.",
+            f"with {fits:.1%} of the labels. Frequent classes get the weights of rare classes.",
             fix={
                 "torch": "counts = torch.bincount(labels)  # by class id; value_counts() sorts by frequency",
                 "keras": "counts = np.bincount(labels)  # by class id; value_counts() sorts by frequency",

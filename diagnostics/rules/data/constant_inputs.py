@@ -40,14 +40,14 @@ class ConstantInputs(Rule):
     """An input, or one of its columns, is the same for every example.
 
     ## What it does
-    Compares the examples of one batch, and fires if all inputs, or one floating-point input, are identical across
-    examples, or if a table has constant columns. In a watched run, it also looks for blank rows: rows that are
-    filled with a single value, such as 0, but have different targets.
+    Compares the examples of one batch. The rule fires if all inputs, or one floating-point input, are identical
+    across examples, or if a table has constant columns. In a watched run, it also looks for blank rows: rows that
+    are filled with a single value, such as 0, but have different targets.
 
     ## Why it is bad
-    A constant carries no information. If all inputs are constant, the model can only learn a constant prediction,
-    and different labels contradict each other. A single constant column is harmless in itself but often a sign of
-    a mistake: a file that was never read, a column filled with a default, a division by a standard deviation of 0.
+    If all inputs are constant, the model can only learn a constant prediction. A single constant column is
+    harmless in itself but often a sign of a mistake: a file that was never read, a column filled with a default, a
+    division by a standard deviation of 0.
 
     ## Example
     ```python
@@ -64,20 +64,23 @@ class ConstantInputs(Rule):
     ```
 
     ## Thresholds
-    There must be at least 8 examples. Single columns need at least 32, and are checked only in tables of at most
-    1000 columns (our choice). If all inputs are equal, the finding is an error when the labels differ. It is a
-    warning when the labels are equal or unknown, or when later rows of an unshuffled dataset differ. If only some
-    inputs or columns are constant, it is a note. There must be at least 8 blank rows, making up at least 2% of
-    the sampled rows. Each must have at least 16 values. Together, they must have at least two different targets,
-    and the value that fills them must make up at most 1% of the values in the other rows.
+    There must be at least 8 examples. Single columns are checked if there are at least 32 examples and at most
+    1000 columns. The severity depends on what is constant:
+
+    - If all inputs are equal and the labels differ, the finding is an error.
+    - If all inputs are equal, and the labels are equal or unknown, or later rows of an unshuffled dataset differ,
+      the finding is a warning.
+    - If only some inputs or columns are constant, the finding is a note.
+
+    There must be at least 8 blank rows of at least 16 values, making up at least 2% of the sampled rows. The blank
+    rows must have at least two different targets, and the value that fills them must make up at most 1% of the
+    values in the other rows.
 
     ## Known problems
     Only one batch is checked, so a column that rarely changes looks constant. Columns that are constant at 0, or
-    at the smallest value of the table, are not reported, because rare categories and image borders look the same.
-    Integers, and inputs whose names suggest masks, positions, lengths, weights or token types, are often
-    constant, so they count only if all other inputs are also constant. If all inputs are integers, they are
-    reported only if they are images and every pixel in the batch has the same value. A batch that is repeated on
-    purpose is reported.
+    at the smallest value of the table, are not reported, because rare categories look the same. Constant integers,
+    and constant inputs named after masks, positions, lengths, weights or token types, are reported only if all
+    other inputs are constant too.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "become one with the data"; scikit-learn's

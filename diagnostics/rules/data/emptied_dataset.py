@@ -12,9 +12,9 @@ class EmptiedDataset(MessageRule):
     Recognises the error raised when a row is requested from a dataset of size 0.
 
     ## Why it is bad
-    There is nothing to train on. transformers' `Trainer` drops every column that is not an argument of the
-    model's `forward`; if none is left, the dataset has size 0, but the sampler still draws row numbers. Other
-    causes are a filter that matched nothing, a path that matched no file, and an empty split.
+    There is nothing to train on. The `Trainer` of transformers drops every column that is not an argument of the
+    model's `forward`; if no column is left, the dataset has size 0. Other causes are a filter that matched
+    nothing, a path that matched no file, and an empty split.
 
     ## Example
     ```python
@@ -28,7 +28,7 @@ class EmptiedDataset(MessageRule):
     ```
 
     ## Thresholds
-    None: the rule fires only after a row has been requested.
+    None: the rule fires only after a row has been loaded.
 
     ## Known problems
     The error message does not show what emptied the dataset.

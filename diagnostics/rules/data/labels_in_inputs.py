@@ -44,14 +44,13 @@ class LabelsInInputs(Rule):
     ## What it does
     If a batch has no target even though the loss needs one, the rule checks whether one of its inputs is named
     `labels`, `label`, `label_ids`, `targets`, `target` or `y`. After a crash, it reads the same information from
-    the traceback. In a watched run, it compares input rows with their targets, and looks for an input value that
-    equals the target. For a masked language model, it looks for targets that are the mask token itself: this means
-    that the labels were copied from the tokens after masking, or are the same tensor.
+    the traceback. In a watched run, the rule looks for an input value that equals the target. For a masked
+    language model, it looks for targets that are the mask token itself, which means that the labels were copied
+    after masking.
 
     ## Why it is bad
-    The loss compares the prediction with a target. If a batch is a single dict, Keras treats everything in it as
-    inputs, labels included. The target is then None, so there is no loss, and nothing to compute a gradient from.
-    The error does not mention labels: `None values not supported` in Keras 3,
+    If a batch is a single dict, Keras treats everything in it as inputs, labels included. The target is then None,
+    and there is no loss. The error does not mention labels: `None values not supported` in Keras 3,
     `No gradients provided for any variable` in earlier versions.
 
     If the target stays among the features, or a window ends with the value to be predicted, the model copies it to
@@ -79,40 +78,31 @@ class LabelsInInputs(Rule):
     `logits-as-probabilities`.
 
     For the TensorFlow classes in transformers 4 there is another fix: keep the labels among the inputs and call
-    `compile` without a loss, so that the model uses its own. This works only for these classes. A plain Keras or
-    KerasHub model has no loss of its own and fails with `No loss to compute`.
+    `compile` without a loss, so that the model uses its own loss. This fix works only for these classes. A plain
+    Keras or KerasHub model has no loss of its own and fails with `No loss to compute`.
 
     ## Thresholds
-    None for a batch without a target. Otherwise, one value in each row must reveal the target: it equals a
-    regression target that takes at least 20 different values, or each class has its own value. This must hold
-    without exception in at least 100 rows, and at exactly one position in the row. At least two positions must
-    take at least 20 different values each: rows that contain nothing but a code for their class are synthetic
-    data.
+    There is no threshold for a batch without a target. If there is a target, one value in each row must reveal it:
+    the value equals a regression target that takes at least 20 different values, or each class has its own value.
+    This must hold in at least 100 rows without exception, and at exactly one position in the row.
 
-    In a sequence of measurements, that value must be in the last step, because a window may end one step too late.
-    A value in an earlier step is usually meant to be remembered, as in the copy and recall benchmarks for
-    recurrent networks. Such a value counts only if it equals a regression target, if at least 10 rows overlap,
-    like windows of one series, and if neighbouring values have a correlation of at least 0.5.
+    In a sequence of measurements, the value that reveals the target must be in the last step, unless at least 10
+    rows overlap.
 
     If the targets are the tokens of an input, the rule replaces that input with random tokens, and the trained
-    model must return at least 90% of them. If the model has no other token input, its predictions must not depend
-    on later tokens: otherwise it may be an autoencoder, unless it is a `ForMaskedLM` class from transformers.
+    model must return at least 90% of them. A model that may be an autoencoder is not reported.
 
-    A token counts as the mask token if four conditions hold:
+    A token is recognised as the mask token if four conditions hold:
 
     - Every target equals the input at its position.
     - At most half of the positions have a target.
     - The token fills at least half of the positions that have a target.
-    - It occurs nowhere else.
-
-    If the model is not a `ForMaskedLM` class, its predictions must also depend on later tokens: a decoder may
-    have targets only for an answer, which is often the same word. These shares are our own; BERT masks 15% of the
-    tokens and replaces 80% of these with the mask token.
+    - The token occurs nowhere else.
 
     ## Known problems
-    Targets whose name is not listed above are not recognised. A model that computes its own loss (`add_loss`, a
-    custom `train_step`, a Hugging Face model with labels) needs its labels among the inputs; it is not reported
-    if this can be detected.
+    Targets under other names are not recognised. A model that computes its own loss (`add_loss`, a custom
+    `train_step`, a Hugging Face model with labels) needs its labels among the inputs. It is not reported if the
+    rule can detect that it computes its own loss.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow); the documentation for
@@ -125,7 +115,7 @@ class LabelsInInputs(Rule):
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
         """Look for labels among the inputs of a batch that has no target."""
         if model.computes_loss is None:
-            raise NotApplicable("needs to know whether the model computes its own loss")
+            raise NotApplicable("it is not known whether the model computes its own loss")
         if model.computes_loss or batch.labels is not None or batch.labels_name is not None:
             return None
         name = _target_among(batch.inputs)
@@ -133,8 +123,8 @@ class LabelsInInputs(Rule):
             return None
         return self.found(
             f'This batch is a single dict of inputs ({_inputs(batch.inputs)}): "{name}" is one of them, so there '
-            f"is no separate target. The loss compares the prediction of {model.name} with a target; without a "
-            "target there is no loss, so no gradient can be computed.",
+            f"is no separate target. The loss needs a target to compare the prediction of {model.name} "
+            "with, so neither the loss nor its gradient can be computed.",
             fix=_fixes(name, batch.inputs),
             evidence={"inputs": list(batch.inputs), "labels": name},
         )
@@ -200,8 +190,8 @@ class LabelsInInputs(Rule):
             f"The mask token itself is the target: {copy.hidden:,} of the {copy.targets:,} targets in the first "
             f"batch are token {copy.mask}, which occurs in {shown} at these positions and nowhere else. Each "
             "target equals the token at its position, so the labels were taken from the tokens after masking, or "
-            "share memory with the tokens and were masked with them. The model learns to return the mask token, "
-            "never the original token.",
+            "share memory with the tokens and were masked along with them. The model learns to predict the mask "
+            "token, never the original token.",
             fix=MASKED_FIX["torch"][::-1],
             evidence={
                 "input": copy.input,
@@ -231,8 +221,8 @@ class LabelsInInputs(Rule):
                 f"model receives. {not_known('the name of the input that holds the labels', crash.live)}"
             )
         return self.found(
-            f"{seen} A loss given to compile() compares the prediction with a target; without a target there is "
-            "no loss, so no gradient can be computed.",
+            f"{seen} A loss given to compile() needs a target to compare the prediction with, so neither the "
+            "loss nor its gradient can be computed.",
             fix=_fixes(name or "labels", inputs)["keras"],
             evidence={"inputs": list(inputs), "labels": name},
             where=crash.where,

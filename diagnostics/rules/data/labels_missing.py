@@ -23,13 +23,12 @@ class LabelsMissing(MessageRule):
 
     ## What it does
     Looks for labels in a batch when the training loop uses the loss that the model returns, as `Trainer` does by
-    default. After a crash, it examines the model's inputs and outputs, or the arguments of `fit`.
+    default. After a crash, the rule examines the model's inputs and outputs, or the arguments of `fit`.
 
     ## Why it is bad
-    A Hugging Face model computes its loss only if its inputs contain `labels`. Without them it returns logits and
-    no loss, so there is nothing to differentiate. The column often exists under another name: `Trainer` keeps
-    `label` and `labels`, and silently drops every other column that the model does not accept. Keras computes the
-    loss outside the model, where a target of None raises `None values not supported`.
+    A Hugging Face model computes its loss only if its inputs contain `labels`; otherwise it returns only logits.
+    The column often exists under another name: `Trainer` keeps `label` and `labels`, and silently drops every
+    other column that the model does not accept. Keras raises `None values not supported`.
 
     ## Example
     ```python
@@ -44,12 +43,11 @@ class LabelsMissing(MessageRule):
     ```
 
     ## Thresholds
-    None: the labels are either there or not.
+    None: either the batch has labels, or it has none.
 
     ## Known problems
     Before training, a batch without labels is reported only if the model is known to compute the loss. A custom
-    loop may compute it outside the model, or create the labels from the inputs. A model that received labels but
-    returned no loss, because it has no head that computes one, has a different problem and is not reported.
+    loop may compute the loss outside the model, or create the labels from the inputs.
 
     ## Sources
     The documentation for `transformers.Trainer` ("your model can compute the loss if a labels argument is
@@ -98,7 +96,7 @@ class LabelsMissing(MessageRule):
         inputs = f" ({listed(symptom.inputs)})" if symptom.inputs else ""
         return self.found(
             f"fit() got inputs{inputs}, but no labels, so the loss has no target. A loss given to compile() "
-            "compares the prediction with a target; without a target there is nothing to minimise.",
+            "needs a target to compare the prediction with, so there is nothing to minimise.",
             fix=FIX_FIT,
             evidence={"received": list(symptom.inputs)},
             where=crash.where,

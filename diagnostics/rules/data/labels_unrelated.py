@@ -30,25 +30,21 @@ class LabelsUnrelated(Rule):
 
     ## What it does
     Recognises some training rows by their content throughout the run, and compares each row's target with the one
-    it had when it first appeared. Rows that naturally repeat, such as those that consist of a few categories, are
-    excluded. If the targets change about as often as a random reassignment would change them, and the new targets
-    belong to other rows, the inputs are paired with the wrong targets.
+    it had when it first appeared. The inputs are paired with the wrong targets if the targets change about as
+    often as if they were reassigned at random, and the new targets belong to other rows.
 
-    `diagnose run` also reads the script. It looks for inputs and targets that are shuffled one after the other
-    with the same generator, in place or by two drawn orders, if it is not reseeded before the second shuffle. The
-    rule then fits a linear and an RBF (radial basis function) model to half of the training rows, and reports
-    nothing if the fit predicts the other half. It also looks for inputs that are filtered by content while their
-    targets are only cut to the same length.
+    `diagnose run` also searches the script for two mistakes. The first is inputs and targets that are shuffled one
+    after the other with the same generator, without reseeding it. The rule then fits a linear and an RBF (radial
+    basis function) model to half of the training rows, and reports nothing if the fit predicts the other half. The
+    second is inputs that are filtered by content while their targets are only cut to the same length.
 
-    If the model tags tokens, it checks whether the start tokens of one batch have several different tags, while
-    the ends of its rows have at most one tag. For the first batch of a run, it checks whether the inputs were
-    reordered without the targets: it compares the rows that reached the model with the examples that the collator
-    received, or with the loader's batch.
+    If the model tags tokens, the rule checks whether the start tokens of one batch have several different tags,
+    while the tokens at the ends of its rows have at most one. For the first batch of a run, it checks whether the
+    collator or the loop reordered the inputs without the targets.
 
     ## Why it is bad
     Targets that are unrelated to their rows cannot be learned: the loss ends up no better than that of a constant
-    prediction. Usually, only the inputs or only the targets were shuffled, or both were shuffled in different
-    orders.
+    prediction. Usually, only the inputs or only the targets were shuffled, or both in different orders.
 
     ## Example
     ```python
@@ -66,13 +62,16 @@ class LabelsUnrelated(Rule):
     ```
 
     ## Thresholds
-    The numbers below are our own. At least 32 rows must recur, and hardly any of them may occur twice within an
-    epoch. The share of unchanged targets may exceed that of a random reassignment by at most two standard
-    deviations. The mean squared change must be at least 80% of that under a random reassignment. Noisy labels, or
-    labels from several annotators, change less. At least a quarter of the changed targets must have belonged to
-    other rows. Within a batch, the targets of neighbouring rows must differ at least 90% as much as those of two
-    random rows. This excludes few-shot training, where each episode has its own targets, which do belong to its
-    rows. In PyTorch, the loss must also be at least 95% of that of a constant prediction.
+    At least 32 rows must recur, and hardly any of them may occur twice within an epoch. All of these must hold:
+
+    - The share of unchanged targets is at most two standard deviations above the share expected from random
+      reassignment.
+    - The mean squared change of the targets is at least 80% of the change expected from random reassignment. Noisy
+      labels change less.
+    - At least a quarter of the changed targets belonged to other rows.
+    - Within a batch, the targets of neighbouring rows differ at least 90% as much as the targets of two random
+      rows.
+    - In PyTorch, the loss is at least 95% of the loss of a constant prediction.
 
     If the script does not show which list holds the targets, or if the training loss fell below 95% of that of a
     constant prediction, separate shuffles are reported only if the fit has at least 90% of the constant
@@ -82,15 +81,12 @@ class LabelsUnrelated(Rule):
     the majority, while all tokens in the last quarter of every row share one tag or are ignored.
 
     For reordered inputs, the first batch must have at least 8 rows, all of them different. The loss must receive
-    exactly the targets of these examples, but at least two of the targets must be paired with rows whose own
-    target differs.
+    exactly the targets of these rows, but at least two targets must be paired with the wrong row.
 
     ## Known problems
-    Augmented rows differ each time and cannot be tracked. Images drawn with replacement are mistaken for rows
-    that naturally repeat; measurements, where every row has its own values, are not. A Keras model with a custom
-    train_step is not checked: it may need two unpaired datasets, as CycleGAN does. If inputs and targets got out
-    of step once before training, other than by two shuffles in the script, the labels look noisy: see
-    `not-learning`.
+    Augmented rows differ each time and cannot be tracked. Images drawn with replacement are mistaken for rows that
+    naturally repeat. Targets that were reordered only once, before training, look like noisy labels (see
+    `not-learning`). They are reported only if the source shows that inputs and targets were shuffled separately.
 
     ## Sources
     Public reports of permutations applied to the inputs only, and of `tf.data` pipelines whose datasets were
@@ -170,7 +166,7 @@ class LabelsUnrelated(Rule):
             or not ids.shape == tags.shape == mask.shape
             or ids.ndim != 2
         ):
-            raise NotApplicable("needs a tag and a mask for each token")
+            raise NotApplicable("needs a tag and an attention-mask value for each token")
         if (
             outputs.num_classes in (None, model.embedding_rows)
             or len(ids) < TAGGED

@@ -22,19 +22,16 @@ class LeakedEvaluationRows(Rule):
     """Evaluation rows are also in the training set.
 
     ## What it does
-    Compares the contents of evaluation rows and training rows, without labels, and counts the evaluation rows
-    that are also in the training set.
+    Counts the evaluation rows that are also in the training set.
 
-    `diagnose run` also searches the script for held-out data that is never used because code that is named like
-    an evaluation reads the training data instead. This code may be a second loader, a result such as
-    `val_accuracy = evaluate(model, train_loader)`, or a function that iterates over the training data instead of
-    its argument. With `tf.data`, it checks whether `take` and `skip` split a dataset that is reshuffled on every
-    iteration. For a Keras model that is fitted several times, it checks whether the evaluation rows were used in
-    an earlier fit, as when all folds of a cross-validation train the same model.
+    `diagnose run` also searches the script for held-out data that is never used because the evaluation reads the
+    training data instead, such as `val_accuracy = evaluate(model, train_loader)`. With `tf.data`, it checks
+    whether `take` and `skip` split a dataset that is reshuffled on every iteration. For a Keras model that is
+    fitted several times, it checks whether the evaluation rows were used in an earlier fit, as when all folds of a
+    cross-validation train the same model.
 
     ## Why it is bad
-    An evaluation measures how the model performs on unseen data. The model may have memorised rows that it was
-    trained on, so the score is too high. The longer the training, the larger the error: overfitting looks like
+    The model may have memorised the rows that it was trained on, so the score is too high. Overfitting looks like
     progress.
 
     ## Example
@@ -50,37 +47,26 @@ class LeakedEvaluationRows(Rule):
     ```
 
     ## Thresholds
-    At least 1% of the compared evaluation rows, and at least 5 of them, must be in the training set (our choice).
-    A leak of that size can change a score by a percentage point, and is too large to be one or two chance
-    matches.
+    At least 1% of the compared evaluation rows, and at least 5 of them, must be in the training set. Overlapping
+    windows are reported if at least half of the evaluation rows recur in training windows, shifted by a few steps.
 
-    If rows repeat within the training set, some will also occur outside it by chance. If there are k possible
-    rows, all equally common, m rows drawn at random contain about k (1 - exp(-m/k)) distinct rows. The rule
-    estimates k from the number of distinct rows; the probability that a new row is among N training rows is then
-    1 - exp(-N/k). If the share of leaked rows is at most twice that probability, the finding is only a note. The
-    factor of 2 is our choice: a few hundred rows contain few duplicates, so the estimate is rough.
-
-    The finding is also a note if only a few distinct rows are possible (for example, 512 for 9 bits) and the
-    training set contains most of them. If it contains 90% of the possible rows, about 90% of new rows will be in
-    it as well. If all evaluation rows are in the training set, the finding is a note only if the estimated share
-    is at least 90% (our choice).
+    If few distinct rows are possible, some evaluation rows occur in the training set by chance. The rule estimates
+    this chance from the number of duplicates within the training set. The finding is a note if the share of leaked
+    rows is at most twice the estimate, or if the training set contains most of the possible rows. If all
+    evaluation rows are in the training set, the finding is a note only if the estimate is at least 90%.
 
     A model that is fitted several times is reported if three conditions hold:
 
-    - Two evaluations follow different fits that share rows.
-    - 90% of the evaluation rows were used in earlier fits, but none in the latest one.
-    - Each fit starts with the weights of the previous one.
-
-    Windows count as overlapping if at least half of the evaluation rows recur in training windows, shifted by a
-    few steps.
+    - Two evaluations follow two different fits, whose training sets share rows.
+    - At least 90% of the evaluation rows were used in earlier fits, but none of them in the latest fit.
+    - Each fit starts with the weights of the previous fit.
 
     ## Known problems
-    Some duplicates are natural: short texts ("thank you"), tables with few columns, blank images. Two people may
-    have written the same sentence, one on each side of the split; whether this counts as a leak is up to you. Rows
-    that were copied before the split to balance the classes look the same but are a real leak, so check which of
-    the two you have. Near-duplicates (a different crop, an extra space) are not detected. If the training set is
-    large, only part of it is compared, and the true number is higher. If only the names of variables in the script
-    indicate which data is held out, the finding is a note.
+    Some duplicates are natural: short texts ("thank you"), tables with few columns, blank images. Rows that were
+    copied before the split to balance the classes look like natural duplicates but are a real leak.
+    Near-duplicates (a different crop, an extra space) are not detected. If the training set is large, only part of
+    it is compared, and the true number of leaked rows is higher. If the only sign of
+    which data is held out is a variable name in the script, the finding is a note.
 
     ## Sources
     Katherine Lee et al., "Deduplicating Training Data Makes Language Models Better" (2022), on train-test overlap
@@ -96,7 +82,7 @@ class LeakedEvaluationRows(Rule):
         if not compared or not splits.training_rows:
             raise NotApplicable("needs rows from both the training and the evaluation set")
         if not splits.compared:
-            raise NotApplicable("needs columns that exist in both sets")
+            raise NotApplicable("needs columns that the training and the evaluation set have in common")
         shared = splits.shared
         if shared < OVERLAPPING * compared <= splits.overlapping:
             return self._windows(splits)
@@ -113,9 +99,9 @@ class LeakedEvaluationRows(Rule):
             )
         elif copied:
             why = (
-                "Duplicates are just as common within the training set, and such measurements do not repeat by "
-                "chance, so rows were duplicated before the split. The model is trained on these rows, so the "
-                "evaluation score is higher than it would be on new data."
+                "Duplicates are just as common within the training set, and continuous values like these do not "
+                "repeat by chance, so rows were duplicated before the split. The model is trained on these "
+                "rows, so the evaluation score is higher than it would be on new data."
             )
         elif natural == covered:
             held = splits.distinct_training_rows
@@ -289,7 +275,7 @@ def _draws_of_each(distinct: float) -> float:
 
 def _how_much(splits: SplitFacts) -> str:
     size = "" if splits.training_size is None else f" of {splits.training_size:,}"
-    return f" Only {splits.training_rows:,}{size} training rows were compared; there may be more."
+    return f" Only {splits.training_rows:,}{size} training rows were compared, so there may be more such rows."
 
 
 def _columns(columns: tuple[str, ...]) -> str:

@@ -9,11 +9,13 @@ class MissingPadToken(MessageRule):
     """Rows have to be padded, but the tokenizer or the model has no padding token.
 
     ## What it does
-    Recognises the errors that the tokenizers and sequence classifiers in transformers raise in this case.
+    Recognises the errors that the tokenizers and sequence classifiers in transformers raise if there is no padding
+    token.
 
     ## Why it is bad
-    Models such as GPT-2 and Llama were trained on packed text and never needed padding. But a batch of rows with
-    different lengths needs it, and so does a classifier that looks for the last token that is not padding.
+    Models such as GPT-2 and Llama were trained on packed text and have no padding token. But a batch of rows with
+    different lengths needs a padding token, and so does a classifier that looks for the last token before the
+    padding.
 
     ## Example
     ```python
@@ -32,9 +34,9 @@ class MissingPadToken(MessageRule):
     None: the rule fires only after padding has failed.
 
     ## Known problems
-    If the end token doubles as the padding token, a collator that excludes padding from the loss also excludes
-    the end token, so a language model never learns to stop. In that case, add a separate padding token and resize
-    the embeddings.
+    If the end token doubles as the padding token, a collator that excludes padding from the loss also excludes the
+    end token, so a language model never learns to stop. In that case, add a separate padding token and resize the
+    embeddings.
 
     ## Sources
     The documentation for `transformers.PreTrainedTokenizerBase.pad` and `GPT2ForSequenceClassification`.

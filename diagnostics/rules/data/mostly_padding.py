@@ -18,9 +18,9 @@ class MostlyPadding(Rule):
     Uses the attention mask to compute how much of a batch is padding, and how long its examples really are.
 
     ## Why it is bad
-    The result is correct, because masked positions do not count. But the model still processes them, which costs
-    time and memory. Training takes a fraction of the time if each batch is padded only to its longest example, or
-    if examples of similar length are batched together.
+    Masked positions do not affect the result. But the model still processes them, which costs time and memory.
+    Training is faster if each batch is padded only to its longest example, or if examples of similar length are
+    batched together.
 
     ## Example
     ```python
@@ -36,12 +36,11 @@ class MostlyPadding(Rule):
     ```
 
     ## Thresholds
-    More than half of all positions must be padding (our choice): above that, the model processes more padding
-    than text.
+    More than half of all positions must be padding.
 
     ## Known problems
-    Only one batch is checked. A fixed length may be intended: TPUs and compiled models need the same shape for
-    every batch. This is why the finding is a note.
+    Only one batch is checked. The finding is a note, because a fixed length may be intended: TPUs and compiled
+    models need the same shape for every batch.
 
     ## Sources
     The Hugging Face course, chapter 3, "Processing the data" (dynamic padding); the documentation for

@@ -29,11 +29,8 @@ class NonFiniteInputs(MessageRule):
 
     ## Why it is bad
     NaN propagates: one bad row makes the batch's loss NaN, the loss makes every gradient NaN, and the first
-    optimizer step makes every weight NaN. After that, valid data cannot help.
-
-    The loss does not always become NaN. On a CPU, TensorFlow may fuse a dense layer and its ReLU into one
-    operation that turns NaN into 0: `fit` then reports a finite loss that stays at chance level, while the
-    weights of the first layer are NaN.
+    optimizer step makes every weight NaN. On a CPU, TensorFlow may turn NaN into 0 in a dense layer with ReLU:
+    `fit` then reports a finite loss that stays at chance level, while the weights of the first layer are NaN.
 
     ## Example
     ```python
@@ -50,12 +47,12 @@ class NonFiniteInputs(MessageRule):
     ```
 
     ## Thresholds
-    None: one such value is enough.
+    None: a single NaN or infinity is enough.
 
     ## Known problems
-    A NaN may be intended: an unknown target that the loss masks, or a gap in a time series that the model fills.
-    If the loss and the gradients are finite, the NaN was handled, and nothing is reported. Before training, only
-    one batch is checked, so a bad row elsewhere is found only when the model trains on its batch.
+    If the loss and the gradients are finite, nothing is reported: the loss may mask unknown targets, and the model
+    may replace missing inputs. Before training, only one batch is checked, so a bad row elsewhere is found only
+    when the model trains on it.
 
     ## Sources
     IEEE 754: an operation on a NaN gives a NaN. The Keras version of the Hugging Face course, chapter 8,

@@ -15,22 +15,21 @@ class RepeatedWorkerRandomness(Rule):
     Looks for NumPy, Python or PyTorch random generators that the dataset, a transform or the collator draws from,
     and that a loader copies into each of its worker processes. Also looks for a `worker_init_fn` that gives all
     workers the same seed, and for a `__getitem__` that seeds a global generator with the same number for every
-    row. It only reads the code and draws no numbers.
+    row.
 
-    In TensorFlow, `diagnose run` compares the states of NumPy's and Python's random generators before and after a
-    function is traced: a `train_step`, a `call`, a `tf.function`, or a function given to `dataset.map`. It reports
-    a generator that was drawn from while tracing, but not in the calls that followed.
+    In TensorFlow, `diagnose run` looks for traced functions that draw from NumPy's or Python's random generators:
+    a `train_step`, a `call`, a `tf.function`, or a function given to `dataset.map`. It reports a generator that
+    was used while the function was traced, but not in the calls that followed.
 
     ## Why it is bad
-    Each worker gets a copy of the dataset, including the generator in its current state. All workers therefore
-    draw the same sequence: with 4 workers, you get only a quarter as many distinct augmentations. Unless the
-    workers are persistent, the next epoch starts from new copies in the same state and repeats everything.
-    PyTorch gives each worker a different seed only for the global generators: `torch`, `random` and
-    `numpy.random`.
+    Each worker gets a copy of the dataset and of its generator. All workers therefore draw the same sequence: with
+    4 workers, you get only a quarter as many distinct augmentations. Unless the workers are persistent, every
+    epoch repeats this sequence. PyTorch gives each worker a different seed only for the global generators:
+    `torch`, `random` and `numpy.random`.
 
-    TensorFlow runs the Python code of a traced function only once, and builds a graph from it. A number from NumPy
-    becomes a constant of this graph: each step uses the same negatives or the same noise, and a `map` flips either
-    all images or none.
+    TensorFlow runs the Python code of a traced function only once, and builds a graph from it. A random number
+    from NumPy becomes a constant of this graph: every step uses the same negatives or the same noise, and a `map`
+    flips either all images or none of them.
 
     ## Example
     ```python
@@ -53,19 +52,14 @@ class RepeatedWorkerRandomness(Rule):
     ```
 
     ## Thresholds
-    None. With a single worker, the rule fires only if the worker is not persistent, because only then does every
-    epoch repeat the same draws. The finding is then a note. A `__getitem__` counts if it always seeds a global
-    generator with a literal, a module-level constant, or an attribute that only `__init__` sets, and then calls a
-    function that draws noise. It does not count if the numbers are used for a permutation or a projection, or if
-    the name of its class suggests evaluation.
-
-    A traced function counts if at least 8 calls without a new draw followed, or if the dataset has at least 8
-    elements (or an unknown number). It does not count if a layer drew the numbers in `build`, if it drew in
-    more than 4 traces, or if a random operation of the graph was given a seed.
+    None for several workers. With a single worker, the finding is a note, and only if the worker is not
+    persistent. A `__getitem__` is reported if it always seeds a global generator with the same value and then
+    calls a function that draws noise. A traced function is reported if it was called at least 8 more times without
+    a new draw, or if the dataset has at least 8 elements (or an unknown number).
 
     ## Known problems
-    A generator counts as copied unless the code of its class or of `worker_init_fn` calls `get_worker_info` or
-    `seed`, or assigns a new generator. Generators in compiled code are not detected.
+    The rule assumes that a generator is copied unless the code of its class or of `worker_init_fn` calls
+    `get_worker_info` or `seed`, or assigns a new generator.
 
     ## Sources
     The documentation for `torch.utils.data`, "Randomness in multi-process data loading"; tensorflow/tensorflow,
@@ -104,7 +98,7 @@ class RepeatedWorkerRandomness(Rule):
                 "workers draw the same"
             )
         return self.found(
-            f"{held.drawn_in} draws from {_called(held)}, a single {held.kind} for all rows. {drawn} "
+            f"`{held.drawn_in}` draws from {_shown(held)}, a single {held.kind} for all rows. {drawn} "
             f"random numbers.{again} So the random augmentations repeat.",
             evidence={
                 "workers": workers.workers,
@@ -146,9 +140,9 @@ class RepeatedWorkerRandomness(Rule):
             return None
         generator, seed, draw = first.names
         return self.found(
-            f"{first.where.function} seeds {generator} with {seed} for every row, and then calls {draw}, which "
-            "returns the same values for every row in every epoch. So all rows get the same noise. In the main "
-            "process, everything else that draws from this generator, such as shuffling and dropout, is also "
+            f"`{first.where.function}` seeds `{generator}` with {seed} for every row, and then calls {draw}, "
+            "which returns the same values for every row in every epoch. So all rows get the same noise. In the "
+            "main process, everything else that draws from this generator, such as shuffling and dropout, is also "
             "reset with each row.",
             fix=(
                 "seed once, before the dataset is created",
@@ -171,7 +165,7 @@ class RepeatedWorkerRandomness(Rule):
         )
         replacement = "keras.random.uniform(...)" if draws.runs_for == "call" else "tf.random.uniform(...)"
         return self.found(
-            f"{name} draws from {draws.generator} only once, while TensorFlow traces it: the state of this "
+            f"`{name}` draws from `{draws.generator}` only once, while TensorFlow traces it: the state of this "
             f"generator changed during the trace, {seen}. So {repeated} the same random numbers.",
             fix=(
                 f"{replacement}  # TensorFlow's random functions draw in each run of the graph",
@@ -180,6 +174,10 @@ class RepeatedWorkerRandomness(Rule):
             evidence={"function": name, "generator": draws.generator, "for": draws.runs_for, "runs": draws.runs},
             where=draws.where,
         )
+
+
+def _shown(held: HeldGenerator) -> str:
+    return f"`{held.holder}.{held.name}`" if held.holder else f"the variable `{held.name}`"
 
 
 def _called(held: HeldGenerator) -> str:

@@ -34,18 +34,21 @@ class SingleClassLabels(MessageRule):
 
     ## What it does
     Compares the labels of the rows that were read. The finding is an error if the whole dataset was read, and a
-    warning if only a sample of it or its first rows were. In a watched run, the labels of a cross entropy, or of a
-    squared error with one output, are inferred from the gradients in the sampled steps. With a squared or
-    absolute error, it looks for integer targets that are all 0, except for at most a single 1. Such targets are
-    the result of casting numbers between 0 and 1 to integers. With a binary cross entropy, it looks for labels of
-    0 and 1 that were divided by a number such as 255, which leaves all of them close to 0. If each row has
-    several labels, as in a segmentation mask, it compares all of them. In Keras, it counts the rows of each class
-    whose weight in the loss is 0.
+    warning if only a sample or the first rows were read. In Keras, rows whose class has a weight of 0 are left
+    out. If each row has several labels, as in a segmentation mask, all of them are compared. In a watched run,
+    labels for cross entropy, or for squared error with a single output, are inferred from the gradients in the
+    sampled steps.
+
+    The rule also looks for targets that were made nearly equal by mistake:
+
+    - With a squared or absolute error: integer targets that are all 0, except for at most a single 1, because
+      numbers between 0 and 1 were cast to integers.
+    - With a binary cross entropy: labels of 0 and 1 that were divided by a number such as 255.
 
     ## Why it is bad
     The model learns to predict that class for every input. The loss falls to zero within a few steps and the
-    accuracy rises to 1, so nothing looks wrong. The usual causes are a filter that kept one class, a label column
-    filled with a constant, or reading only the beginning of a file that is sorted by class.
+    accuracy rises to 1, so nothing looks wrong. The usual causes are a filter that kept only one class, a label
+    column filled with a constant, and reading only the beginning of a file that is sorted by class.
 
     ## Example
     ```python
@@ -59,20 +62,14 @@ class SingleClassLabels(MessageRule):
     ```
 
     ## Thresholds
-    There must be at least 20 rows (our choice): with two equally common classes, the chance that 20 random rows
-    all have the same label is 1 in 500,000. With a squared error, at least 100 rows are needed. Targets count as
-    equal if they differ from their mean by less than one millionth, in absolute or relative terms, because values
-    inferred from a float32 gradient contain rounding errors. In a watched run, the labels of a cross entropy with
-    several classes are checked only if the model's last parameter has one row per class: a model that scores
-    candidates, with the right one first, may always have the label 0.
+    There must be at least 20 rows, or 100 with a squared error. Targets are treated as equal if they differ from
+    their mean by less than one millionth, in absolute or relative terms.
 
     ## Known problems
-    With a single sigmoid output, a finding about the first rows is only a note: adversarial training fits a model
-    to one label at a time. In a watched run, the finding is also only a note if all labels are 1: a model that is
-    trained on pairs to rank the first item higher has no other label. A class rarer than about one row in a
-    hundred is easily missed in a few hundred rows, so the finding is only a warning unless every row was read. If
-    a sampler balances the classes, the labels are checked only if the whole dataset was read. With a squared
-    error, events as rare as one in 500 rows look like targets that were cast to integers.
+    With a single sigmoid output, a finding based on the first rows is only a note, because adversarial training
+    fits a model to one label at a time. In a watched run, the finding is also only a note if all labels are 1,
+    because a model that ranks pairs has no other label. With a squared error, events as rare as one in 500 rows
+    look like targets that were cast to integers.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" ("check your data again": is one label
@@ -98,7 +95,9 @@ class SingleClassLabels(MessageRule):
             return None
         complete = dataset.size is not None and labels.size >= dataset.size
         if dataset.weighted_sampling is not False and not complete:
-            raise NotApplicable("needs all labels, because a sampler may draw rare rows more often")
+            raise NotApplicable(
+                "needs the labels of the whole dataset, because a sampler may oversample rare classes"
+            )
         label = f"label {int(labels[0])}{_called(labels, dataset.label_names)}"
         return self.found(
             f"{_rows(labels, dataset, complete)} {label}, but the model has {outputs.num_classes} classes. With "
@@ -148,7 +147,7 @@ class SingleClassLabels(MessageRule):
         of_classes = targets.kind == "cross_entropy" and targets.outputs > 1
         single = targets.kind in ("binary_cross_entropy", "mean_squared_error") and targets.outputs == 1
         if not of_classes and not single:
-            raise NotApplicable("needs a cross entropy, or a squared error with one output")
+            raise NotApplicable("needs a cross-entropy loss, or a squared-error loss with one output")
         if not verdicts.trained_alone:
             raise NotApplicable("needs a run that trains only this model")
         if targets.kind == "mean_squared_error":
@@ -269,9 +268,9 @@ class SingleClassLabels(MessageRule):
             return None
         high = float(values[1])
         return self.found(
-            f"All targets in this batch are 0 or {high:.3g}. Binary cross entropy interprets targets as "
-            f"probabilities, so even a target of {high:.3g} means that the class is almost certainly absent. The "
-            "model learns to predict 0 everywhere, and its loss falls to almost 0.",
+            f"All targets in this batch are 0 or {high:.3g}. The binary cross-entropy loss interprets "
+            f"targets as probabilities, so even a target of {high:.3g} means that the class is almost certainly "
+            "absent. The model learns to predict 0 everywhere, and its loss falls to almost 0.",
             fix=(
                 f"use targets of 0 and 1: the current targets look as if they had been divided by {1 / high:.0f}",
                 "scale only the inputs, not the labels or masks",

@@ -33,15 +33,14 @@ class SortedByLabel(Rule):
     """The rows are sorted by label and not shuffled, so each batch contains a single class.
 
     ## What it does
-    Reads the labels of the first few batches in training order. The rule fires if several of these batches contain
-    a single class even though the data has more, and nothing is known to shuffle the rows. In a watched run, it
-    checks the labels of the training batches.
+    Reads the labels of the first few batches in training order or, in a watched run, the labels of the training
+    batches. The rule fires if several of these batches contain a single class even though the data has more
+    classes, and nothing is known to shuffle the rows.
 
     ## Why it is bad
-    A step sees only its own batch. If the batch contains one class, the gradient pushes the model to predict that
-    class for every input, and the next class undoes this. The loss looks very good but jumps at each class
-    boundary, and batch norm normalises each class by its own statistics. The final model is biased towards the
-    last class.
+    If a batch contains a single class, its gradient pushes the model to predict that class for every input, until
+    a batch of the next class undoes this. The loss is very low within a class but jumps at each class boundary.
+    The final model is biased towards the last class.
 
     ## Example
     ```python
@@ -59,23 +58,23 @@ class SortedByLabel(Rule):
     `dataset.shuffle(number_of_rows).batch(32)`, in that order.
 
     ## Thresholds
-    The limits below are our own. At least 3 of the first few batches must contain only one class, with at least 8
-    labels in each batch. In random order, the probability of this must be below 1 in 1000, given the class
-    frequencies among the labels read, so that rare classes alone are not reported. If only the first labels were
-    read and all are equal, the model must have at least three outputs.
+    At least 3 of the first few batches must contain only one class, with at least 8 labels in each batch. If the
+    rows were in random order, the probability of such batches must be below 1 in 1000, given the class frequencies
+    among the labels read. If only the first labels were read and all are equal, the model must have at least three
+    outputs.
 
     If arrays are passed to Keras, all labels are read, and runs of equal labels must be at least 20 rows long on
-    average. The rows that `validation_split` holds out are then compared with the others. If the rows are not
-    sorted by label, at least 10% of the held-out rows must have labels that no other row has. For one of these
-    labels, the probability of this in random order must be below one in a million.
+    average. If the runs are shorter, the rule compares the rows that `validation_split` holds out with the other
+    rows: at least 10% of the held-out rows must have labels that no other row has.
 
-    In a watched run, each step must use exactly one batch, and at least 6 batches must be sampled. Most of them
-    must contain a single class, but not all the same class, and the limit of 1 in 1000 applies here as well.
+    In a watched run, each step must use exactly one batch, and at least 6 batches must be sampled. Most of the
+    batches must contain a single class, but not all of them the same class, and the threshold of 1 in 1000 also
+    applies.
 
     ## Known problems
-    Batches of one class may be intended: some losses for pairs or prototypes need them, and a time series may
-    have to stay in order. A dataset with a shuffle buffer counts as shuffled unless the buffer is known to hold
-    less than 10% of the rows. Only the first few batches are read.
+    Batches of one class may be intended: some losses for pairs or prototypes need them, and a time series may have
+    to stay in order. A dataset with a shuffle buffer is assumed to be shuffled unless the buffer is known to hold
+    less than 10% of the rows.
 
     ## Sources
     The documentation for `torch.utils.data.DataLoader` (`shuffle`), `tf.data.Dataset.shuffle` (`buffer_size`) and

@@ -44,15 +44,14 @@ class TokenIdsOutOfRange(MessageRule):
     """A token id is outside the range of the embedding.
 
     ## What it does
-    Compares the token ids of a batch with the number of rows in the model's token embedding. Ids must be between
-    0 and the number of rows minus 1. After a crash, it looks for the failing embedding in the stack frames; if
+    Compares the token ids of a batch with the number of rows in the model's token embedding. Ids must be between 0
+    and the number of rows minus 1. After a crash, the rule looks for the failing embedding in the stack frames; if
     the ids are consecutive positions, it reports that the sequence is too long.
 
     ## Why it is bad
-    An embedding is a table, and an id is a row number. PyTorch on a CPU raises `IndexError: index out of range in
-    self`, which mentions neither the id nor the table; a GPU raises a device-side assert at a later line;
-    TensorFlow raises `indices[0,7] = 30522 is not in [0, 30522)` on a CPU and returns zeros on a GPU. Usually the
-    tokenizer belongs to another checkpoint, or tokens were added without resizing the embedding.
+    PyTorch on a CPU raises `IndexError: index out of range in self`, and a GPU raises a device-side assert at a
+    later line. TensorFlow raises `indices[0,7] = 30522 is not in [0, 30522)` on a CPU and returns zeros on a GPU.
+    Usually the tokenizer belongs to another checkpoint, or tokens were added without resizing the embedding.
 
     ## Example
     ```python
@@ -70,13 +69,13 @@ class TokenIdsOutOfRange(MessageRule):
     ```
 
     ## Thresholds
-    None for the range: one id outside it is enough. Ids count as positions if they start at 2 or less and
-    increase by one. RoBERTa's positions start at 2, the id of its pad token plus one.
+    None: a single id outside the range is enough. Ids are treated as positions if they start at 2 or less and
+    increase by one.
 
     ## Known problems
-    Before training, only one batch is checked; a rare id that is not in this batch is found only when the model
-    trains on a batch that contains it. A few multimodal models use an id as a placeholder for an image and
-    replace it before the embedding; such an id is reported if it is out of range.
+    Before training, only one batch is checked; a rare id elsewhere is found only when the model trains on it. A
+    few multimodal models use an id as a placeholder for an image and replace it before the embedding; such an id
+    is reported if it is out of range.
 
     ## Sources
     PyTorch's documentation for `torch.nn.Embedding` (`num_embeddings`); TensorFlow's documentation for `tf.gather`

@@ -21,8 +21,8 @@ class TruncatedInputs(Rule):
     Counts the rows that have exactly as many tokens as the longest one.
 
     ## Why it is bad
-    The model never sees the text beyond the limit. If the label depends on that text (the second text of a pair,
-    the conclusion of an article, the span that answers a question), the model cannot learn it.
+    The model never sees the text beyond the maximum length. If the label depends on that part (the second text of
+    a pair, the conclusion of an article, the span that answers a question), the model cannot learn the label.
 
     ## Example
     ```python
@@ -35,18 +35,15 @@ class TruncatedInputs(Rule):
     ```
 
     ## Thresholds
-    At least half of the rows must have the maximum length, and some must be shorter (our choice): natural texts
-    rarely have the same length this often. No shorter length may occur a quarter as often or more: texts that
-    have only a few different lengths follow a pattern and were not truncated. There must be at least 50 rows (our
-    choice): with fewer, the share may be due to chance. If all rows have the same length, at least half of the
-    texts must have more words than tokens. Without truncation, a text has at least as many tokens as words,
-    because tokenizers split words.
+    There must be at least 50 rows. At least half of the rows must have the maximum length, others must be shorter,
+    and each shorter length must occur less than a quarter as often as the maximum length. If all rows have the
+    same length, at least half of the texts must have more words than tokens, which is impossible without
+    truncation.
 
     ## Known problems
-    If all rows have the same length, only the original texts can distinguish truncated text from text packed into
-    blocks. The rule then does not apply to a dataset without a text column. Packed text with a few shorter blocks
-    is wrongly reported, and so is data that naturally has a nearly constant length. The text that was cut off may
-    also be irrelevant. This is why the finding is a note.
+    If all rows have the same length, the rule needs the original texts, because the rows may be text packed into
+    blocks. Packed text with a few shorter blocks is wrongly reported, and so is data that naturally has a nearly
+    constant length. The finding is a note, because the model may not need the text that was cut off.
 
     ## Sources
     The Hugging Face documentation "Padding and truncation"; the Hugging Face course, chapter 7, "Question

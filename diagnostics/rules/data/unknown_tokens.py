@@ -36,16 +36,14 @@ class UnknownTokens(Rule):
     """Most tokens are not in the vocabulary.
 
     ## What it does
-    Finds the tokenizer or the vocabulary that encoded a batch of texts, and counts the tokens that represent
-    unknown words. Their id is a tokenizer's `unk_token_id`, 1 for Keras' `TextVectorization`, or the id of
-    `<unk>` or `[UNK]` in a dict. Padding and special tokens are not counted.
+    Finds the tokenizer or the vocabulary that encoded a batch of texts, and counts the unknown tokens. An unknown
+    token has a tokenizer's `unk_token_id`, the id 1 of Keras' `TextVectorization`, or the id of `<unk>` or `[UNK]`
+    in a dict. Padding and special tokens are left out.
 
     ## Why it is bad
-    All unknown words get the same id. Texts made up of unknown words differ only in their lengths, so the model
-    cannot tell them apart: the loss stays near that of a constant prediction, or the model learns only the
-    lengths. No exception is raised, and all shapes and types are correct. Usually, the texts are preprocessed
-    differently from those that the vocabulary was built from: upper case with a lower-case vocabulary, a
-    different normalisation, or a different way of splitting words. Or the vocabulary belongs to a different
+    All unknown words get the same id. The model cannot distinguish texts that consist mostly of unknown words, so
+    it learns little more than a constant prediction. Usually, the texts are preprocessed differently from those
+    that the vocabulary was built from (for example in upper case), or the vocabulary belongs to a different
     checkpoint, language or file.
 
     ## Example
@@ -63,16 +61,13 @@ class UnknownTokens(Rule):
     ```
 
     ## Thresholds
-    There must be at least 32 tokens, and more than half of them must be unknown. The 100 most frequent words
-    alone cover about half of an English text, so a vocabulary that covers less than half of the tokens is worse
-    than those 100 words. A small vocabulary built from the training texts usually leaves 10% to 30% of the tokens
-    unknown, which is not reported.
+    There must be at least 32 tokens, and more than half of them must be unknown. For comparison, the 100 most
+    frequent words alone cover about half of an English text. If a small vocabulary was built from the training
+    texts, usually 10% to 30% of the tokens are unknown, which is not reported.
 
     ## Known problems
-    Only one batch is checked, and only if the tokenizer is found: in the collator, the dataset, the Trainer or
-    the script's global variables. A transformers tokenizer or a `TextVectorization` layer is found wherever it is
-    stored. If several tokenizers with different unknown tokens are found, the rule is not checked. Preprocessing
-    that drops unknown words, as is common with word2vec, leaves no trace in a batch.
+    Only one batch is checked, and only if the tokenizer is found in the collator, the dataset, the Trainer or the
+    script's global variables. If preprocessing drops unknown words, they leave no trace in the batch.
 
     ## Sources
     Edward Fry, "The New Instant Word List" (The Reading Teacher, 1980): the first 100 words make up about half of

@@ -43,17 +43,19 @@ class UnscaledInputs(Rule):
     """Inputs or regression targets are not scaled, and training suffers.
 
     ## What it does
-    The rule requires two pieces of evidence. The first is the scale of the floating-point inputs (or of integers
-    that look like pixels), or of regression targets. The second is harm, in one of three forms: an initial loss
-    far above chance; a copy of the model that learned nothing when trained on this batch with your optimizer and
-    learning rate; or a run that ended no better than a constant prediction. In Keras, the rule also reports a
-    first layer that scales inputs a second time.
+    The rule requires two pieces of evidence. The first is a wrong scale: of floating-point inputs, of integers
+    that look like pixels, or of regression targets. The second is harm, of one of three kinds:
+
+    - The initial loss is far above chance.
+    - A copy of the model learns nothing when trained on this batch with your optimizer and learning rate.
+    - The run ended no better than a constant prediction.
+
+    In Keras, the rule also reports a first layer that scales inputs a second time.
 
     ## Why it is bad
-    Initial weights and common learning rates are chosen for values of about unit scale. Inputs around 255 give
-    outputs of similar size: the initial loss is huge, tanh and sigmoid saturate, and steps overshoot. Targets of
-    300,000 are out of reach for weights that change by 0.001 per step, or give gradients that make the weights
-    diverge.
+    Initial weights and common learning rates are chosen for values of about unit scale. With inputs around 255,
+    the initial loss is huge, tanh and sigmoid saturate, and steps overshoot. Targets of 300,000 are out of reach
+    for weights that change by 0.001 per step, or lead to gradients that make the weights diverge.
 
     ## Example
     ```python
@@ -68,44 +70,35 @@ class UnscaledInputs(Rule):
     ```
 
     ## Thresholds
-    The numbers below are our own. An input, or one column of a table (of at most 1000 columns), must have a root
-    mean square of at least 30. Standardised values have a root mean square of 1; for MNIST's raw pixels, it is 78.
-    Targets must also be at least 10 times the largest initial output.
-
-    Images count as scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and the
-    batch is already between -1 and 1. A first layer that standardises its inputs may have been adapted to other
-    values. The rule assumes so if both the standard deviation and the magnitude of the batch differ from what the
-    layer expects by a factor of 50 or more, for at least 80% of the features.
-
-    Inputs count as tiny if their overall root mean square is at most 0.02, as with pixel values divided by 255
-    twice. A watched run shows harm if, after at least 100 steps, it ends no better than the best constant
-    prediction, even though a linear or RBF (radial basis function) fit to the same rows, once standardised,
-    predicts other rows. For large inputs, the loss must end at least twice as high as that of the constant
-    prediction.
+    An input, or one column of a table (of at most 1000 columns), must have a root mean square of at least 30. For
+    comparison, the root mean square of standardised values is 1, and that of MNIST's raw pixels is 78. Targets
+    must also be at least 10 times the largest initial output. Inputs are too small if their root mean square is at
+    most 0.02, as with pixel values divided by 255 twice.
 
     Large inputs do harm if the initial loss exceeds the threshold of `initial-loss-off`, unless that rule finds
-    that their scale is not the cause. They also do harm if three conditions hold in the trial run:
+    that their scale is not the cause. They also do harm if three conditions hold when a copy is trained on this
+    batch:
 
-    - The median loss in the second half is more than 10% above that of the best constant prediction.
-    - Another decrease like the one from the first half to the second would not be enough to reach the constant
-      prediction's loss.
+    - The median loss in the second half is more than 10% above the loss of the best constant prediction.
+    - The loss is not falling fast enough to reach the loss of the constant prediction.
     - The weights changed by at least 0.1% of their norm per step.
 
-    Large targets count as harmful if the trial run closed less than 0.5% of the gap between its first loss and
-    the loss of the best constant prediction. For a squared error, the gap is measured between the square roots of
-    these losses. We tried targets from about 20 to 300,000 with three MLPs, and with Adam at 0.001 and 0.01. The
-    ten runs that started this slowly took between 263 and more than 4000 steps just to learn the mean; half of
-    them took more than 1400.
+    Large targets do harm if the copy closed less than 0.5% of the gap between its first loss and the loss of the
+    best constant prediction.
 
-    A run that did not learn is also reported if copies of its model, trained on the same batches, learn with
-    standardised inputs; see `not-learning`.
+    A watched run shows harm if it ends no better than the best constant prediction after at least 100 steps,
+    although a linear or RBF (radial basis function) fit to the same rows, once standardised, predicts other rows.
+    For large inputs, the final loss must be at least twice that of the constant prediction. A run that did not
+    learn is also reported if copies of its model learn with standardised inputs; see `not-learning`.
+
+    Images are reported as scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and
+    the batch is already between -1 and 1.
 
     ## Known problems
-    A model whose first layer scales its inputs works with raw numbers. It is not checked if that layer is a Keras
-    layer made for this purpose, such as `Normalization`. With another layer, such as batch normalisation, it is
-    reported only if training fails. The real cause may then be a different one, such as a learning rate that is
-    too high. The trial is not used for runs with warm-up, because the trial itself has none. Inputs with NaN or
-    infinity are reported by `non-finite-inputs`, and inputs named `mask` or `bias` are ignored.
+    A model whose first layer scales its inputs can work with raw numbers. Such a model is not checked if that
+    layer is a Keras layer made for this purpose, such as `Normalization`. If it is another layer, such as batch
+    normalisation, the model is reported only if training fails; the real cause may then be a different one, such
+    as a learning rate that is too high.
 
     ## Sources
     Yann LeCun et al., "Efficient BackProp" (1998), section 4.3, on normalising inputs; the Keras guide "Working
@@ -312,7 +305,7 @@ class UnscaledInputs(Rule):
         return self.found(
             f"{capitalized(what)} ranges from {low:,.4g} to {high:,.4g} in the sampled batches, and the run ended "
             f"with a loss of {ended:.4g}; a constant prediction has a loss of {constant:.4g}. {why}. A simple "
-            "model fitted to the same rows after standardisation can predict the targets of other rows.",
+            "model fitted to the same rows after standardisation predicts the targets of held-out rows.",
             fix={
                 "torch": (
                     "(x - mean) / std  # mean and std of each feature in the training set",

@@ -27,14 +27,15 @@ class UntokenizedDataset(MessageRule):
 
     ## What it does
     If the model accepts `input_ids` and the dataset contains text, the rule looks for tokens (`input_ids` or
-    `inputs_embeds`) among the columns that reach the collator. If the text itself reaches the collator, it may
-    still be tokenized there, so the collated batch is checked instead.
+    `inputs_embeds`) among the columns that reach the collator. If the text itself reaches the collator, the
+    collator may still tokenize it, so the collated batch is checked instead.
 
     ## Why it is bad
-    A model cannot read a string. A `Trainer` also silently drops every column that the model does not accept, and
-    text is such a column. Then only the label reaches the model, and the error appears far from its cause: `You
-    must specify exactly one of input_ids or inputs_embeds`, or `You should supply an encoding`; in Keras, `Cast
-    string to int32 is not supported`. Usually the tokenized dataset exists, but the wrong variable was passed.
+    A model cannot read a string. A `Trainer` also silently drops every column that the model does not accept, such
+    as text. Only the label then reaches the model, and the error appears far from its cause:
+    `You must specify exactly one of input_ids or inputs_embeds`, or `You should supply an encoding`; in Keras,
+    `Cast string to int32 is not supported`. Usually the tokenized dataset exists, but the wrong variable was
+    passed.
 
     ## Example
     ```python
@@ -55,13 +56,12 @@ class UntokenizedDataset(MessageRule):
     ```
 
     ## Thresholds
-    None: the tokens are either there or not.
+    None: either the batch has token ids, or it has none.
 
     ## Known problems
-    The rule knows only the column names of Hugging Face models. A custom model that takes its tokens under a
-    different name is not checked, nor is a batch with other id columns, such as those for pair losses. If the
-    text columns are dropped and the collator gets the tokens from another source, for example by looking them up
-    by row number, the finding is a false positive.
+    The rule knows only the column names of Hugging Face models, so a custom model that takes its tokens under a
+    different name is not checked. If the text columns are dropped and the collator gets the tokens from another
+    source, the finding is a false positive.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline"; the documentation for

@@ -43,17 +43,15 @@ class AsynchronousError(MessageRule):
 
     ## What it does
     Recognises the errors that a device reports asynchronously (device-side asserts, illegal memory accesses,
-    launch failures), and errors from cuBLAS, cuDNN and NCCL whose cause is usually elsewhere. Lists the lines of
-    the training step that launched work on the device, up to the line in the traceback: one of these lines
-    launched the work that failed. The rule for the actual cause, such as a label out of range, fires as well if
-    the labels and the number of outputs are still known on the host, or if the log contains the kernel's
-    assertion.
+    launch failures), and errors from cuBLAS, cuDNN and NCCL, whose cause is usually elsewhere. Lists the lines of
+    the training step that may have launched the failed work. If the actual cause can be found, such as a label out
+    of range, the rule for that cause fires too.
 
     ## Why it is bad
-    A GPU operation is queued, and the call returns before it has run. Python continues, and the error is raised
-    only at the next synchronisation: at `loss.item()`, at a copy to the CPU, or in `backward()`. The traceback
-    names that line, which is the wrong place to look. Everything queued after a failed kernel fails as well, and
-    the process can no longer use the device.
+    A GPU operation is queued, and the call returns before it has run. The error is raised only at the next
+    synchronisation: at `loss.item()`, at a copy to the CPU, or in `backward()`. The traceback names the line of
+    the synchronisation, which is the wrong place to look. After a failed kernel, the process can no longer use the
+    device.
 
     ## Example
     ```python
@@ -74,10 +72,9 @@ class AsynchronousError(MessageRule):
     None: the rule fires only after a device has failed.
 
     ## Known problems
-    Calls that launch work on the device are recognised in the source by their names: a function of yours that
-    runs only on the host may be listed as well. Work that was launched before the step and not synchronised since
-    is not listed. A pasted traceback does not show the environment, so the rule cannot know whether launches were
-    blocking.
+    Calls that launch work on the device are recognised by their names, so a function of yours that runs only on
+    the host may be listed. Work that was launched before the step and has not been synchronised since then is not
+    listed.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("Asynchronous execution"); NVIDIA, "CUDA C++ Programming Guide"
@@ -186,7 +183,7 @@ def _candidates(symptom: AsynchronousErrorCrash) -> str:
     lines = "".join(f"\n    {at:>{width}}  {frame.code}" for at, frame in zip(places, latest, strict=True))
     if len(latest) == 1:
         return f" The failing call is at or before line {latest[0].line}."
-    return f" The failing call is one of these lines:{lines}"
+    return f" The failing call is on one of these lines:{lines}"
 
 
 def _again(crash: CrashFacts) -> str:

@@ -30,12 +30,12 @@ class DeviceMismatch(MessageRule):
     """An operation received tensors on different devices.
 
     ## What it does
-    Recognises the error and determines from the stack frames which tensor is on which device.
+    Recognises the error message and determines from the stack frames which tensor is on which device.
 
     ## Why it is bad
-    An operation runs on one device and reads only that device's memory. A tensor on another device has to be
-    copied first. PyTorch does not do this implicitly, because a hidden copy in every step would be slow. The error
-    names the devices, but rarely the tensor that was not moved.
+    An operation reads the memory of one device only. PyTorch does not copy tensors between devices implicitly,
+    because a hidden copy in every step would be slow. The error message names the devices, but rarely the tensor
+    that was not moved.
 
     ## Example
     ```python
@@ -56,9 +56,8 @@ class DeviceMismatch(MessageRule):
     None: the rule fires only after an operation has failed.
 
     ## Known problems
-    The finding lists the failing function's tensors under that function's variable names, which may differ from
-    yours. A zero-dimensional CPU tensor, which PyTorch lets you mix with tensors on other devices, is listed as
-    well.
+    The finding lists tensors by the variable names in the failing function, which may differ from yours. It also
+    lists zero-dimensional CPU tensors, which PyTorch lets you mix with tensors on other devices.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("cross-GPU operations are not allowed by default").
@@ -119,8 +118,8 @@ class DeviceMismatch(MessageRule):
             return self._odd(crash, symptom, *symptom.odd)
         unknown = "" if symptom.tensors else " " + not_known("the names of the tensors", crash.live)
         return self.found(
-            f"An operation got tensors on {on}{detail}. An operation runs on one device and cannot read the "
-            f"memory of another device.{unknown}",
+            f"An operation got tensors on {on}{detail}. All tensors in an operation must be on the same "
+            f"device.{unknown}",
             fix=_fix(crash, symptom),
             evidence={"devices": list(devices), "tensors": dict(symptom.tensors)},
             where=crash.where,
@@ -133,8 +132,7 @@ class DeviceMismatch(MessageRule):
         called = f"its argument {name}, {what}," if what else f"its argument {name}"
         return self.found(
             f"An operation got tensors on {listed(symptom.devices)}: {called} is on {device}, and the other "
-            f"arguments are on {others}. An operation runs on one device and cannot read the memory of another "
-            "device.",
+            f"arguments are on {others}. All tensors in an operation must be on the same device.",
             fix=(MODEL, *FIX) if left else FIX,
             evidence={"devices": list(symptom.devices), "tensors": {name: device}},
             where=crash.where,

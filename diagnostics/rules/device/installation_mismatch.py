@@ -6,7 +6,7 @@ from diagnostics.engine.message_rule import MessageRule
 
 
 class InstallationMismatch(MessageRule):
-    """Packages, driver and GPU are incompatible; the training code is not at fault.
+    """The installed packages, the driver and the GPU are incompatible; the training code is not at fault.
 
     ## What it does
     Recognises errors from CUDA, PyTorch, NumPy and the dynamic linker that are caused by incompatible versions,
@@ -31,8 +31,8 @@ class InstallationMismatch(MessageRule):
     None: the rule fires only after a call has failed.
 
     ## Known problems
-    A message about a missing symbol does not show which package has the wrong version. A misspelt name fails with
-    the same message as a name that the installed version lacks.
+    A message about a missing symbol does not show which package has the wrong version. A misspelt name raises the
+    same error as a name that the installed version lacks.
 
     ## Sources
     PyTorch's "Get started" page, NVIDIA's "CUDA compatibility", and NumPy's migration guide to 2.0.

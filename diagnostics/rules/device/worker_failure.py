@@ -13,7 +13,7 @@ class WorkerFailure(MessageRule):
 
     ## Why it is bad
     Each worker is a separate process. On platforms that spawn processes (Windows, macOS), the dataset is pickled
-    for each worker, and lambdas, local functions, open files and locks cannot be pickled; the child process then
+    for each worker. Lambdas, local functions, open files and locks cannot be pickled, and the child process then
     reports only `EOFError: Ran out of input`. A worker that is killed by a signal cannot report anything.
 
     ## Example

@@ -15,15 +15,14 @@ class BypassedWrapper(Rule):
     """A model is wrapped in DistributedDataParallel but trained without the wrapper.
 
     ## What it does
-    Under `diagnose run` with several processes, the rule counts the forward passes with gradients that go through
-    DistributedDataParallel and those that call the wrapped module directly. It also compares the module's
-    trainable parameters with those at the time of wrapping.
+    Under `diagnose run` with several processes, the rule counts the forward passes with gradients through the
+    wrapper and those that call the wrapped module directly. It also looks for parameters that were added after
+    wrapping.
 
     ## Why it is bad
-    DistributedDataParallel prepares the averaging of gradients in its own `forward`. A call to `model.module`, or
-    to the variable that still holds the bare model, trains each replica only on the rows of its own rank. A
-    parameter added after wrapping is not averaged either. The loss falls on every rank, and the replicas drift
-    apart: the model that rank 0 saves has seen only that rank's shard of the data.
+    DistributedDataParallel sets up gradient averaging in its own `forward`. If the script calls `model.module`, or
+    the variable that still holds the unwrapped model, each replica is trained only on the rows of its own rank.
+    The loss falls on every rank, but the model that rank 0 saves has seen only the rows of rank 0.
 
     ## Example
     ```python
@@ -42,9 +41,7 @@ class BypassedWrapper(Rule):
     optimizer steps.
 
     ## Known problems
-    Calls to other methods of the module (`model.module.loss(batch)`) are missed. A script that itself calls a
-    collective in every step is not reported, even if that call only gathers losses, because it could also be
-    averaging the gradients.
+    Calls to other methods of the wrapped module, such as `model.module.loss(batch)`, are missed.
 
     ## Sources
     The documentation for `torch.nn.parallel.DistributedDataParallel`; "Distributed Data Parallel" in PyTorch's

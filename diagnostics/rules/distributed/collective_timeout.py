@@ -13,17 +13,17 @@ from diagnostics.text.join import capitalized, listed
 
 
 class CollectiveTimeout(MessageRule):
-    """A collective timed out: not every rank took part.
+    """A collective operation timed out because not every rank took part.
 
     ## What it does
     Recognises the timeout messages from NCCL's watchdog, gloo and the rendezvous, and reports which rank gave up,
-    in which call, and after how long. If a log contains messages from several ranks, it compares their calls: look
-    first at the rank that is behind or made a different call.
+    in which call, and after how long. If a log contains messages from several ranks, the rule compares the calls
+    of the ranks. Look first at the rank that is behind or made a different call.
 
     ## Why it is bad
     A collective completes only when all ranks have called it. The rank that reports the timeout is the one that
-    waited. The cause is on another rank, which may have crashed, taken a different branch or run out of batches,
-    or may still be reading data or saving a checkpoint.
+    waited. The cause is on another rank, which crashed, took a different branch, ran out of batches, or is still
+    reading data or saving a checkpoint.
 
     ## Example
     ```python

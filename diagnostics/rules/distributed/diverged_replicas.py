@@ -57,21 +57,17 @@ class DivergedReplicas(Rule):
     """The replicas of one model differ between ranks even though they should be identical.
 
     ## What it does
-    Under `diagnose run` with several processes, each rank samples a few values from up to 32 parameters of a
-    model wrapped in DistributedDataParallel. It does so at the first forward pass after optimizer steps 0, 1, 2,
-    4, 8 and so on. This needs no collective. Without the wrapper, each rank samples the parameters of the
-    script's first optimizer at the same steps, in two cases:
+    Under `diagnose run` with several processes, each rank samples a few values from the parameters of a model
+    wrapped in DistributedDataParallel, after optimizer steps 0, 1, 2, 4, 8 and so on. If there is no wrapper, the
+    parameters of the first optimizer are sampled in two cases:
 
-    - The script averages most of the gradients with `all_reduce`, one by one or as a single tensor.
+    - The script averages most of the gradients with `all_reduce`.
     - The loaders give each rank its share of the rows (DistributedSampler, Accelerate), but nothing averages the
       gradients.
 
-    The samples are compared once all ranks on a host have exited.
-
     ## Why it is bad
-    DistributedDataParallel starts all replicas from the same weights and averages their gradients so that they
-    stay identical. If they differ, each rank's gradients belong to a different model, and their average belongs to
-    none of them. The model that rank 0 saves and evaluates is only one of several.
+    Replicas stay identical only if they start from the same weights and average their gradients. If they differ,
+    each rank trains a different model, and rank 0 saves and evaluates only its own.
 
     ## Example
     ```python
@@ -89,16 +85,13 @@ class DivergedReplicas(Rule):
     ```
 
     ## Thresholds
-    A value must differ between two ranks by more than 0.1% of the typical size of the parameter's values. If
-    nothing averages the gradients, at least half of the parameters must also agree to within 20% of that size
-    after the first step. Models that start from different seeds are meant to differ.
+    At least one value of a parameter must differ between two ranks by more than 0.1% of the typical size of that
+    parameter's values.
 
     ## Known problems
-    Only ranks on the same host are compared. Models wrapped in FSDP are not compared, because each rank holds a
-    different shard. Nor are replicas that may differ on purpose: those with a communication hook, as for local
-    SGD, or those within `model.join()`, where one rank may be an epoch ahead. The rule does not see averaging
-    that happens only occasionally, inside a function compiled with torch.compile, or through files. Batch norm's
-    statistics are not compared: DistributedDataParallel uses those of rank 0.
+    Only ranks on the same host are compared. Models wrapped in FSDP, models with a communication hook, and models
+    within `model.join()` are not compared. Replicas may be wrongly reported if they are averaged only
+    occasionally, inside a function compiled with `torch.compile`, or through files.
 
     ## Sources
     "Distributed Data Parallel" in PyTorch's notes (construction, backward pass).

@@ -16,11 +16,11 @@ class LauncherFailure(MessageRule):
 
     ## What it does
     If the text contains no worker traceback, the rule recognises the summaries that torchrun, srun, mpirun,
-    accelerate and `torch.multiprocessing.spawn` print, and extracts which rank failed first, and how.
+    accelerate and `torch.multiprocessing.spawn` print. It reports which rank failed first, and how.
 
     ## Why it is bad
-    `ChildFailedError` says only that a child process failed. The cause is in the child's own output, further up
-    among the lines of other ranks, or in a file.
+    `ChildFailedError` says only that a child process failed. The cause is in the output of that process: further
+    up, among the lines of other ranks, or in a file.
 
     ## Example
     ```python
@@ -41,8 +41,7 @@ class LauncherFailure(MessageRule):
     None.
 
     ## Known problems
-    The root cause that the launcher names is the process whose exit it noticed first, but another process may
-    have failed earlier.
+    The launcher names the process whose exit it noticed first, but another process may have failed earlier.
 
     ## Sources
     The "Error Propagation" page of the Torch Distributed Elastic documentation, and the torchrun documentation

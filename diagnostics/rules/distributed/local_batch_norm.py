@@ -14,17 +14,16 @@ MAX_NAMED = 3
 
 
 class LocalBatchNorm(Rule):
-    """Batch norm under DistributedDataParallel uses the statistics of a single rank's few rows.
+    """Under DistributedDataParallel, batch norm computes its statistics from the few rows of a single rank.
 
     ## What it does
-    Under `diagnose run` with several processes, the rule checks whether a model wrapped in DistributedDataParallel
-    has batch norm layers in training mode that are not `SyncBatchNorm`. It also checks how many rows each rank
-    processes per forward pass.
+    Under `diagnose run` with several processes, the rule looks for batch norm layers in training mode that are not
+    `SyncBatchNorm`, and counts the rows that each rank processes per forward pass.
 
     ## Why it is bad
-    The effective batch includes the rows of all ranks, but the mean and variance are computed from one rank's
-    rows. The fewer rows there are, the noisier the statistics: with n values per channel, the relative standard
-    error of the variance is about sqrt(2/(n-1)), which is 53% for 8 values and 82% for 4.
+    The effective batch includes the rows of all ranks, but the mean and variance are computed from the rows of one
+    rank. If a rank has few rows, the mean and variance are noisy. The relative standard error of the variance is
+    about sqrt(2/(n-1)) for n values per channel: 53% for 8 values and 82% for 4.
 
     ## Example
     ```python
@@ -37,12 +36,11 @@ class LocalBatchNorm(Rule):
     ```
 
     ## Thresholds
-    Each rank must have at most 8 rows: at that size, the error on ImageNet begins to rise.
+    Each rank must have at most 8 rows. At that batch size, the error of models trained on ImageNet begins to rise.
 
     ## Known problems
-    The finding is a note: `SyncBatchNorm` costs one all-gather per layer and forward pass, and runs only on GPUs.
-    An image has many values per channel, but these are correlated and carry less information than their number
-    suggests.
+    The finding is only a note, because the alternative, `SyncBatchNorm`, costs one all-gather per layer and
+    forward pass, and runs only on GPUs.
 
     ## Sources
     Wu and He, "Group Normalization" (2018), figure 1; the documentation for `torch.nn.SyncBatchNorm`.

@@ -20,8 +20,8 @@ class MismatchedCollective(MessageRule):
 
     ## Why it is bad
     A collective completes only when every rank has called it. A rank that took a different branch waits in a
-    different collective, and all ranks wait for each other until the timeout kills the job 10 or 30 minutes later,
-    with a message that names only the ranks that were waiting.
+    different collective, and all ranks wait for each other until the timeout kills the job 10 or 30 minutes later.
+    The error message names only the ranks that were waiting.
 
     ## Example
     ```python
@@ -42,8 +42,7 @@ class MismatchedCollective(MessageRule):
     All ranks of the host must be stuck for the duration of `--stall-timeout` (default: 20 minutes).
 
     ## Known problems
-    Collectives called from C++ are not recognised: DistributedDataParallel's own all-reduces look like a backward
-    pass. Ranks on different hosts are compared only if their reports go to a folder that all hosts share.
+    Ranks on different hosts are compared only if their reports go to a folder that all hosts share.
 
     ## Sources
     The documentation for `torch.distributed` ("Debugging", `TORCH_DISTRIBUTED_DEBUG`).

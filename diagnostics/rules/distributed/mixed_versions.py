@@ -23,9 +23,9 @@ class MixedVersions(MessageRule):
     recognises NCCL's error message.
 
     ## Why it is bad
-    The ranks communicate through their library's protocol, which changes from version to version. A job with
-    mixed versions hangs or fails with an unrelated message, sometimes only in the first large collective. Even if
-    it runs, different kernels and default settings can make the replicas drift apart.
+    The ranks communicate through their library's protocol, which changes from version to version. A job with mixed
+    versions hangs or fails with an unrelated message, sometimes only in the first large collective. Even if such a
+    job runs, its replicas may drift apart.
 
     ## Example
     ```python
@@ -39,10 +39,10 @@ class MixedVersions(MessageRule):
     ```
 
     ## Thresholds
-    None: any difference counts, except that only the first two numbers of the Python version are compared.
+    None: any difference is reported, except that only the first two numbers of the Python version are compared.
 
     ## Known problems
-    Different builds of one version (2.6.0+cu124 and 2.6.0+cu126) count as different.
+    Different builds of one version (2.6.0+cu124 and 2.6.0+cu126) are treated as different versions.
 
     ## Sources
     NCCL's "Troubleshooting" and its error about mismatched versions; the documentation for torchrun.
@@ -55,7 +55,7 @@ class MixedVersions(MessageRule):
         """Compare the ranks' versions."""
         ranks = [rank for rank in network.ranks if rank.versions]
         if len(ranks) < 2:
-            raise NotApplicable("needs the versions of at least two ranks")
+            raise NotApplicable("needs the library versions of at least two ranks")
         differing = [(what, by_version) for what in COMPARED if len(by_version := _by_version(ranks, what)) > 1]
         if not differing:
             return None

@@ -16,15 +16,13 @@ class RanksShareRandomness(Rule):
     """The ranks draw the same random numbers for different rows.
 
     ## What it does
-    Under `diagnose run` with several processes, each rank records checksums of the global random generators after
-    optimizer steps 0, 1, 2, 4, 8 and so on. It does so at the end of the forward pass that follows the step, and
-    at the start of the one after that. If the two checksums differ, random numbers were drawn in the meantime,
-    for example for noise, diffusion time steps, mixup or augmentation, and the ranks are compared.
+    Under `diagnose run` with several processes, the rule compares the state of the global random generators
+    between ranks, after optimizer steps 0, 1, 2, 4, 8 and so on. The states are compared only if random numbers
+    were drawn between two forward passes, for example for noise, diffusion time steps, mixup or augmentation.
 
     ## Why it is bad
-    All ranks add the same noise, and make the same crops and flips. Their gradients are averaged over the rows of
-    all ranks, but over only one draw of the noise, so averaging does not reduce the variance that the noise
-    causes. Diffusion models suffer most, because all ranks train at the same time steps.
+    All ranks add the same noise, and make the same crops and flips. Averaging the gradients over the ranks then
+    does not reduce the variance that the noise causes.
 
     ## Example
     ```python
@@ -39,12 +37,12 @@ class RanksShareRandomness(Rule):
     ```
 
     ## Thresholds
-    At least three steps must have been compared. In each of them, all ranks must have used the same RNG state even
-    though their rows differed.
+    At least three steps must have been compared, and in each of them all ranks must have used the same RNG state
+    even though their rows differed.
 
     ## Known problems
     The finding is a note, because sharing random numbers may be intended. Random numbers drawn by loader workers
-    are not compared, and neither is dropout, which is drawn within the forward pass.
+    or by dropout are not compared.
 
     ## Sources
     github.com/facebookresearch/detr/issues/297 (why the seed is shifted by the rank); the documentation for

@@ -16,14 +16,12 @@ class RanksShareRows(Rule):
     """Ranks that share a model train on the same batches.
 
     ## What it does
-    Under `diagnose run` with several processes, each rank records a checksum of the first batch that a model
-    wrapped in DistributedDataParallel receives after optimizer steps 0, 1, 2, 4, 8 and so on. The checksums are
-    compared once all ranks on a host have exited.
+    Under `diagnose run` with several processes, the rule compares checksums of the batches that a model wrapped in
+    DistributedDataParallel receives on each rank after optimizer steps 0, 1, 2, 4, 8 and so on.
 
     ## Why it is bad
-    Ranks with the same rows compute the same gradients, and averaging equal gradients changes nothing: the work
-    of all ranks but one is wasted. An epoch takes as long as it does on one rank, the effective batch is no
-    larger than one rank's batch, and a learning rate that was scaled by the number of ranks is too high.
+    Ranks with the same rows compute the same gradients, so the work of all ranks but one is wasted. An epoch takes
+    as long as on a single rank, and the effective batch is no larger than the batch of one rank.
 
     ## Example
     ```python
@@ -41,12 +39,11 @@ class RanksShareRows(Rule):
     ```
 
     ## Thresholds
-    Two ranks must have received the same batch after every recorded step, and at least three of these batches
-    must be different.
+    Two ranks must have received the same batch after every recorded step, and at least three of these batches must
+    differ from each other.
 
     ## Known problems
-    Ranks that read the same rows in different orders are missed. Ranks that share a batch on purpose, because
-    each holds a part of the model, do not use DistributedDataParallel over all ranks and are not compared.
+    Ranks that read the same rows in different orders are missed.
 
     ## Sources
     The documentation for `torch.utils.data.distributed.DistributedSampler`.

@@ -11,17 +11,17 @@ MAX_NAMED = 6  # ranks in the message
 
 
 class RanksShuffleApart(Rule):
-    """Each rank takes its share of the rows from a different order or split.
+    """Each rank takes its share of the rows from a different order or a different split.
 
     ## What it does
-    Under `diagnose run` with several processes, the rule checks the training loaders that give each rank a share
-    of the rows. It records the seed and the epoch of the `DistributedSampler` and, for a `Subset` (such as
-    `random_split` returns), a checksum of the indices. These are compared once all ranks have exited.
+    Under `diagnose run` with several processes, the rule compares the seed and the epoch of the
+    `DistributedSampler` between ranks. For a `Subset`, such as each part of a `random_split`, it also compares the
+    indices.
 
     ## Why it is bad
-    The ranks' shards are disjoint only if all ranks put the rows in the same order before splitting them. With
-    different seeds, some rows are drawn twice in an epoch, and others not at all. With different splits, one rank
-    trains on the rows that another holds out: the model has seen its evaluation rows, and the score is too high.
+    The ranks' shards are disjoint only if all ranks use the same order of rows. With different seeds, some rows
+    are drawn twice in an epoch, and others not at all. With different splits, one rank trains on rows that another
+    rank holds out, and the score is too high.
 
     ## Example
     ```python
@@ -38,8 +38,8 @@ class RanksShuffleApart(Rule):
     ```
 
     ## Thresholds
-    None: one iteration over the data in which the ranks differ is enough, provided that their datasets have the
-    same length.
+    None: the ranks must differ in one pass over the data. Only datasets of the same length
+    are compared.
 
     ## Known problems
     Splits other than a `Subset`, such as `Dataset.train_test_split` without a seed, are not compared.

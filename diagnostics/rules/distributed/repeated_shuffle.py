@@ -15,13 +15,12 @@ class RepeatedShuffle(Rule):
 
     ## What it does
     Under `diagnose run` with several processes, the rule records the seed and the epoch of a
-    `DistributedSampler(shuffle=True)` each time training starts iterating over its loader. The order depends only
-    on these two.
+    `DistributedSampler(shuffle=True)` each time training starts iterating over its loader. The order of the rows
+    depends only on these two numbers.
 
     ## Why it is bad
-    Every epoch has the same batches in the same order, and each rank sees the same share of the rows throughout
-    training. The gradient noise, which shuffling should vary, is the same in every epoch, and no rank ever sees
-    another rank's rows. The loss still falls, so nothing looks wrong.
+    Every epoch has the same batches in the same order, and no rank ever sees the rows of another rank. The loss
+    still falls, so nothing looks wrong.
 
     ## Example
     ```python
@@ -37,12 +36,11 @@ class RepeatedShuffle(Rule):
     ```
 
     ## Thresholds
-    The script must have iterated over a dataset at least twice while training with one optimizer, each time in
+    While training with one optimizer, the script must have iterated over a dataset at least twice, each time in
     the same order and in at least two batches.
 
     ## Known problems
-    A sampler with a custom `__iter__` is not checked. Neither is a sampler without `shuffle`, whose order is meant
-    to stay the same.
+    A sampler with a custom `__iter__`, or without `shuffle`, is not checked.
 
     ## Sources
     The documentation for `torch.utils.data.distributed.DistributedSampler` (warning about `set_epoch`).

@@ -11,17 +11,17 @@ from diagnostics.text.join import capitalized, count_of
 
 
 class StalledRank(Rule):
-    """No rank makes progress: one does not reach the collective that the others are waiting in.
+    """No rank makes progress, because one of them does not reach the collective that the others are waiting in.
 
     ## What it does
-    Under `diagnose run` with several processes, a thread checks periodically whether a step has ended, a
-    collective has been called, or the main thread has moved to another instruction. If none of this happens on
-    any rank of the host for the duration of `--stall-timeout`, the rule reports where each rank is.
+    Under `diagnose run` with several processes, a thread checks whether any rank of the host makes progress: a
+    step ends, a collective is called, or the main thread moves on. If no rank makes progress for the duration of
+    `--stall-timeout`, the rule reports where each rank is.
 
     ## Why it is bad
-    The ranks that time out are the ones that waited, and their messages name only themselves. The cause is where
-    the remaining rank is stuck: in a lock, in a read from a file system that does not respond, or in a data loader
-    whose workers died.
+    The ranks that time out are the ones that waited, and their messages name only themselves. The remaining rank
+    is stuck: in a lock, in a read from a file system that does not respond, or in a data loader whose workers
+    died.
 
     ## Example
     ```python
@@ -37,12 +37,12 @@ class StalledRank(Rule):
     ```
 
     ## Thresholds
-    20 minutes without progress by default (`--stall-timeout`): writing a large checkpoint takes less time. Nothing
-    is reported before the first step, because preparing data may take hours.
+    By default, a stall is reported after 20 minutes without progress (`--stall-timeout`). Nothing is reported
+    before the first step, because preparing data may take hours.
 
     ## Known problems
-    A single Python call that takes more than 20 minutes, such as one that waits for another program, looks the
-    same. While C code holds Python's global interpreter lock (GIL), this library cannot check anything.
+    A single Python call that takes more than 20 minutes, such as one that waits for another program, is wrongly
+    reported.
 
     ## Sources
     The documentation for Python's `faulthandler` and `torch.distributed.init_process_group` (timeout).

@@ -20,17 +20,18 @@ LOST = re.compile(
 
 
 class UnevenBatches(Rule):
-    """The ranks have different numbers of batches, so one waits for ranks that have already finished.
+    """The ranks have different numbers of batches, so one rank waits for others that have already finished.
 
     ## What it does
     Under `diagnose run` with several processes, each rank counts its backward passes and the batches it gets from
-    a DataLoader during training. The counts are compared if no rank is making progress, or if one rank exited
-    normally while another failed because it lost its connection to that rank.
+    a DataLoader during training. The counts are compared if no rank is making progress, or if one rank has exited
+    normally and another rank has then lost its connection to it.
 
     ## Why it is bad
     Each backward pass under DistributedDataParallel, and each forward pass under FSDP, is a collective: every rank
-    must take part. A rank with one extra batch waits until the timeout kills the job. In every epoch but the last,
-    its extra step is matched with the first step of the others' next epoch, so the problem goes unnoticed.
+    must take part. A rank with one extra batch waits until the timeout kills the job. In earlier epochs, its extra
+    step is matched with the first step of the next epoch on the other ranks, so the problem goes unnoticed until
+    the last epoch.
 
     ## Example
     ```python
@@ -45,11 +46,11 @@ class UnevenBatches(Rule):
     ```
 
     ## Thresholds
-    None: a difference of one batch is enough. It is reported only when the ranks hang or fail.
+    None: a difference of one batch is enough. But the difference is reported only when the ranks hang or fail.
 
     ## Known problems
-    Within `model.join()`, ranks may have different numbers of batches, and nothing is reported. If the batches do
-    not come from a DataLoader, only the backward passes are compared, and only after a rank has exited.
+    Within `model.join()`, nothing is reported. If the batches do not come from a DataLoader, only the backward
+    passes are compared, and only after a rank has exited.
 
     ## Sources
     The documentation for `torch.nn.parallel.DistributedDataParallel.join`; PyTorch's tutorial "Distributed

@@ -29,15 +29,18 @@ class UnreachableRank(MessageRule):
     """A rank cannot reach the others, or cannot use its device.
 
     ## What it does
-    Recognises three kinds of messages from NCCL, gloo and the rendezvous: about connections that were refused,
-    closed or never made; about two ranks that use the same GPU; and about a GPU that does not exist.
-    `diagnose network` tests the connections, with a time limit for each step. Each rank allocates memory on its
-    device, joins the rendezvous, and connects to every other rank over plain TCP. Then it takes part in a
-    barrier, an all-reduce and an exchange with every other rank.
+    Recognises three kinds of messages from NCCL, gloo and the rendezvous:
+
+    - connections that were refused, closed or never made
+    - two ranks that use the same GPU
+    - a GPU that does not exist
+
+    `diagnose network` tests the device, the rendezvous, the TCP connections between all ranks, and a few
+    collectives.
 
     ## Why it is bad
-    No collective can start. The rank that reports the failure is often the one that waited; the cause is in the
-    log or environment of another rank, or in the network between them.
+    No collective can start. The rank that reports the failure is often the one that was waiting. The cause is in
+    the log or environment of another rank, or in the network between the two.
 
     ## Example
     ```python
@@ -54,13 +57,12 @@ class UnreachableRank(MessageRule):
     ```
 
     ## Thresholds
-    None for a log or traceback: the rule fires only after a call has failed. `diagnose network` allows 30 s for
+    For a log or traceback, there is no threshold: a call has already failed. `diagnose network` allows 30 s for
     each step (`--limit`), and 120 s to import PyTorch.
 
     ## Known problems
     The output of one rank shows that a connection failed, but rarely why the other side closed it.
-    `diagnose network` connects over TCP and IPv4. It misses faults that show up only with large messages or after
-    hours.
+    `diagnose network` uses TCP over IPv4. It misses faults that appear only with large messages or after hours.
 
     ## Sources
     The documentation for `torch.distributed` and torchrun; NCCL, "Environment Variables" and "Troubleshooting".
@@ -198,13 +200,13 @@ _AT_RENDEZVOUS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "unresolved": (
         "{place} cannot find the host {host} named by MASTER_ADDR: the name does not resolve{why}.",
         (
-            "set MASTER_ADDR to the name or address by which the other hosts know rank 0's host",
+            "set MASTER_ADDR to a hostname or IP address of rank 0's host that the other hosts can reach",
             "run `getent hosts NAME` on each host to see what the name resolves to",
         ),
     ),
     "refused": (
-        "{place} tried to connect to {address} for {limit:g} s, and the connection was refused. Rank 0 has not "
-        "started, has ended or listens on another port, or MASTER_ADDR names another host.",
+        "{place} tried to connect to {address} for {limit:g} s, and the connection was refused. Either rank 0 "
+        "has not started, has exited or is listening on a different port, or MASTER_ADDR names the wrong host.",
         (
             "read the output of rank 0 to see whether it started, and with which MASTER_ADDR and MASTER_PORT",
             SAME_EVERYWHERE,
@@ -234,7 +236,7 @@ _AT_RENDEZVOUS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "not a store": (
-        "{place} reached {address}, but the program listening there is not rank 0 of this job ({text}).",
+        "{place} reached {address}, but the program listening there is not rank 0 of this job (error: {text}).",
         (
             "set MASTER_PORT to a port that no other program uses, the same on every host",
             "read the output of rank 0: it may have ended because the port is taken",

@@ -12,11 +12,9 @@ class UnusedInDdp(MessageRule):
     Recognises DistributedDataParallel's error and reads from it which parameters received no gradient.
 
     ## Why it is bad
-    DistributedDataParallel averages gradients in buckets as they become ready in the backward pass, and waits
-    until every parameter has one. Parameters that the loss does not depend on never get one: those of a head that
-    this step does not use, of a layer that is created but never called, or of a branch whose output is left out
-    of the loss. In the step before the error, buckets with such parameters were not averaged, so the replicas
-    already differ.
+    DistributedDataParallel waits in the backward pass until every parameter has a gradient. Parameters that the
+    loss does not depend on, such as those of an unused head or of a layer that is never called, never get a
+    gradient.
 
     ## Example
     ```python

@@ -35,9 +35,8 @@ class AccuracyInRegression(Rule):
     to tell apart.
 
     Accuracy counts the rows whose prediction equals the target. For a single output, Keras first rounds the
-    prediction to 0 or 1, so only targets that are exactly 0 or 1 can ever match. The number stays near 0 even for
-    the best model and does not change from epoch to epoch. Early stopping or checkpointing by accuracy picks an
-    arbitrary epoch.
+    prediction to 0 or 1, so only targets that are exactly 0 or 1 can match. The accuracy stays near 0 even for a
+    perfect model. Early stopping or checkpointing by accuracy picks an arbitrary epoch.
 
     ## Example
     ```python
@@ -55,20 +54,21 @@ class AccuracyInRegression(Rule):
 
     ## Thresholds
     There must be at least 8 rows with one target each. At least 80% of the targets must not be whole numbers, and
-    there must be at least 8 different values: with fewer, the targets may be smoothed class labels.
+    the targets must have at least 8 different values.
 
-    For class numbers, there must be 4 to 50 different whole numbers and at least 100 different rows, and the
-    training loss must end at 5% of that of a constant prediction or more. The fit to the classes must have at most
-    70% of the error rate of a constant prediction (and be lower by five standard errors). Rounded, the fit to the
-    numbers must be wrong for 15% more of the rows. At least 15% of the random renumberings must be as easy to
-    predict as the numbers themselves. Grades, counts and months are easier to predict than nearly all of theirs.
+    For class numbers, all of these must hold:
 
-    These thresholds are our own.
+    - There are 4 to 50 different whole numbers and at least 100 different rows.
+    - The training loss ends at 5% or more of the loss of a constant prediction.
+    - The fit to the classes has at most 70% of the error rate of a constant prediction, and the two differ by at
+      least five standard errors.
+    - The fit to the numbers, rounded, is wrong for at least 15% more of the rows.
+    - At least 15% of the random renumberings are as easy to predict as the numbers themselves. Grades, counts and
+      months are easier to predict than nearly all of their renumberings.
 
     ## Known problems
-    Accuracy with targets that are whole numbers, such as years and counts, is not checked: they may be classes.
-    Models with several outputs, such as autoencoders, are not checked either. Class numbers that happen to be in a
-    useful order are not reported.
+    Class numbers that happen to be in a useful order are not reported. Models with several outputs are not
+    checked.
 
     ## Sources
     Keras' documentation for `compile` ("accuracy" is converted to one of three classification metrics).

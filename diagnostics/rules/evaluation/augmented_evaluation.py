@@ -16,13 +16,13 @@ class AugmentedEvaluation(Rule):
     """Evaluation rows change from one evaluation to the next: training augmentation is on.
 
     ## What it does
-    Keeps part of the first batch of up to four evaluations. If a loader reads its dataset in order and the labels
-    are the same each time, the inputs should be the same as well.
+    Compares part of the first batch across up to four evaluations. If a loader reads its dataset in order and the
+    labels stay the same, the inputs should stay the same too.
 
     ## Why it is bad
-    Crops, flips and noise are meant to make training harder. In evaluation, they make the model look worse than it
-    is, and the metric varies at random between epochs and between runs; the best epoch is then chosen by chance.
-    Splitting one dataset with `random_split` or `Subset` gives both subsets the same transform.
+    Crops, flips and noise make training harder on purpose. In evaluation, they make the model look worse than it
+    is, and the metric varies at random between epochs, so the best epoch is chosen by chance. The usual
+    cause is a single dataset split with `random_split` or `Subset`: both subsets have the same transform.
 
     ## Example
     ```python
@@ -38,19 +38,17 @@ class AugmentedEvaluation(Rule):
 
     ## Thresholds
     There must be at least three evaluations of the same 12 or more rows, whose labels are class indices. All of
-    the following must also hold:
+    these must hold:
 
-    - At least 20% of the rows differ from those of the first evaluation, and the changes are at least 5% of the
+    - At least 20% of the rows differ from the rows of the first evaluation, and the changes are at least 5% of the
       typical distance between rows.
-    - The change from the second to the third evaluation partly undoes the change from the first to the second:
-      the cosine of the two changes is at most -0.2. Independent draws give -0.5, while rows that are modified in
-      place keep moving in one direction.
-    - The sorted values of a row, minus the mean of its class, have a correlation of at least 0.6 with those in
-      the first evaluation. Or the sorted values are unchanged in at least 10% of the rows. Rows that are generated
-      from scratch for each call meet neither condition.
+    - The change from the second to the third evaluation partly undoes the change from the first to the second: the
+      cosine of the two changes is at most -0.2.
+    - Either the sorted values of a row, minus the mean of its class, have a correlation of at least 0.6 with the
+      sorted values in the first evaluation, or the sorted values are unchanged in at least 10% of the rows.
 
     The finding is a warning if the training rows come from the same underlying dataset. Otherwise it is a note,
-    because the randomness may be intended, as in points sampled from a point cloud. These thresholds are our own.
+    because the randomness may be intended.
 
     ## Known problems
     The rule covers only PyTorch `DataLoader` objects that do not shuffle, and does not compare token ids. An

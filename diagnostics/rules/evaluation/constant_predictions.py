@@ -24,19 +24,14 @@ class ConstantPredictions(Rule):
     """A classifier predicts the same class for every input.
 
     ## What it does
-    In a watched run, the rule counts the predicted classes in the sampled training steps, and in passes without
-    gradients, which are usually evaluations. It fires if the model predicts only one class in the second half of
-    the run, or if it does so in evaluation while the training predictions vary.
+    In a watched run, the rule counts the predicted classes in the sampled training steps and in the evaluations.
+    It fires if the model predicts only one class in the second half of the run, or if it predicts only one class
+    in evaluation while the training predictions vary.
 
     ## Why it is bad
-    The model has learned which class is the most frequent, but nothing about the examples. Accuracy equals the
-    share of that class, which may look good. If the predictions are constant only in evaluation, the model
-    behaves differently there: usually batch norm's running statistics do not match the data, or the inputs are
-    preprocessed differently.
-
-    If one class has nearly all the labels, it may even be the most likely class for every example. If the scores
-    still differ across examples, the rule gives only a note, because the accuracy hides that no other class is
-    ever predicted. If the scores carry no more information than the class frequencies, it gives a warning.
+    The model has learned nothing about the examples. Accuracy equals the share of the predicted class, which may
+    look good. If the predictions are constant only in evaluation, usually the running statistics of batch norm do
+    not match the data, or the inputs are preprocessed differently.
 
     ## Example
     ```python
@@ -50,20 +45,17 @@ class ConstantPredictions(Rule):
 
     ## Thresholds
     The run must have at least 200 steps, 6 sampled steps in the second half, and 100 examples. If one class has
-    more than 80% of the labels, there must be at least 10 examples of the other classes. The finding is then a
-    note unless the scores carry no more information than the class frequencies.
+    more than 80% of the labels, there must be at least 10 examples of the other classes, and the finding is a note
+    unless the scores carry no more information than the class frequencies.
 
-    The learning rate must have stopped rising. The model must not be merely slow: if all updates had pointed in
-    the same direction, they would have moved the weights by at least the weights' own norm. The cross entropy
-    must be no lower than that of a constant prediction: if classes are imbalanced and hard to separate, the most
-    frequent one may rightly have the highest score everywhere. If the loss curve shows the cause,
-    `learning-rate-too-high` or `loss-plateau` reports the run instead.
+    The learning rate must have stopped rising. The updates must have been large enough to change the weights by
+    100% of their norm if all of them had pointed in the same direction. The cross entropy must be no lower than
+    that of a constant prediction. If the loss curve shows the cause, `learning-rate-too-high` or `loss-plateau`
+    reports the run instead.
 
-    An evaluation counts if it has at least 100 examples. If their labels are known, for example because they are
-    passed to the model, the finding is a warning. If not, two evaluations are needed and the finding is a note,
-    because all examples may belong to one class by design.
-
-    These thresholds are our own.
+    An evaluation must have at least 100 examples. If the labels of these examples are known, the finding is a
+    warning. If they are unknown, two evaluations are needed and the finding is a note, because all examples may
+    belong to one class by design.
 
     ## Known problems
     Only outputs of shape (examples, classes) are covered, and only if the loss treats them as logits.
@@ -140,7 +132,7 @@ class ConstantPredictions(Rule):
         return self.found(
             f"{where}, the model predicts class {answer} for all {given.sum():,} examples sampled. This is "
             f"correct for {labels[answer] / labels.sum():.0%} of them, which looks like good accuracy, but "
-            f"wrong for the other {missed:,}."
+            f"wrong for the other {missed:,} examples."
             + (" The scores do differ across examples, but no other class ever scores highest." * discriminates),
             fix=(
                 "report balanced accuracy or per-class recall",
@@ -198,7 +190,7 @@ def _check_moved(steps: StepHistory, updates: UpdateHistory | None) -> None:
     moved = update_size.moved(steps, updates)
     if update_size.warms_up(steps) or moved is None or moved < loss_plateau.MOVED:
         raise NotApplicable(
-            "needs a run past its learning-rate warm-up, with weights that have moved by at least their norm"
+            "needs a run past its learning-rate warm-up whose weights have changed by at least their own norm"
         )
 
 

@@ -75,19 +75,18 @@ class EvaluationAtChance(Rule):
 
     ## What it does
     Compares the predicted classes with the labels, in training and in each evaluation, and measures their
-    agreement beyond chance (Cohen's kappa). If the agreement in evaluation is no better than chance and no other
-    rule explains it, the rule looks for the reason:
-
-    - Would renumbering the classes make the predictions correct?
-    - Do training and evaluation inputs look alike?
-    - Does a linear or RBF (radial basis function) fit to some training rows predict the others?
+    agreement beyond chance (Cohen's kappa). If the agreement in evaluation is no better than chance, the rule
+    checks whether renumbering the classes helps, whether training and evaluation inputs look alike, and whether a
+    linear or RBF (radial basis function) fit to some training rows predicts the others.
 
     ## Why it is bad
-    A model that merely overfits is still better than chance. A model at chance is evaluated on something other
-    than what it was trained on: the labels are in a different order from their rows, the classes are numbered
-    differently, or the inputs are prepared differently. Or the rows were sorted by class when they were split, so
-    the evaluation contains classes that are not in the training set. Or the model could learn nothing that
-    generalises to new examples.
+    Even an overfitted model is usually better than chance. An evaluation at chance level has four common causes:
+
+    - The labels are in a different order from their rows, or the classes are numbered differently.
+    - The evaluation inputs are prepared differently from the training inputs.
+    - The rows were sorted by class when they were split, so the evaluation contains classes that are not in the
+      training set.
+    - The model learned nothing that generalises to new examples.
 
     ## Example
     ```python
@@ -103,39 +102,31 @@ class EvaluationAtChance(Rule):
 
     ## Thresholds
     There must be at least 32 training examples and 100 evaluation examples with known labels. In the last quarter
-    of training, or in its second half if the last quarter has too few examples, the agreement must be at least
-    0.5. In every evaluation after training began, it must stay below 0.2 by at least two standard errors. No
-    class may have more than 80% of the evaluation's labels. The accuracies of an evaluation's passes may differ
-    only by chance: if they differ more, the passes belong to several evaluations, perhaps some on adversarial
-    examples.
+    of training, the agreement must be at least 0.5. In every evaluation after training began, the agreement must
+    stay below 0.2 by at least two standard errors. No class may have more than 80% of the evaluation's labels.
 
-    The finding is a warning if
+    The finding is a warning if one of these conditions holds, and otherwise a note:
 
-    - there are at least three classes, and renumbering them makes at least 60% of the predictions correct, while
-      no more than 70% of that number are correct with the current numbering (this is reported even if the
-      evaluation is above chance),
-    - at least half of the evaluation's labels are classes that no inspected training example has, even though
-      chance would explain at most 10%, or
-    - training and evaluation inputs look alike, and on half of the training rows, a fit to the other half has at
+    - There are at least three classes, and renumbering them makes at least 60% of the predictions correct, while
+      the current numbering makes at most 70% as many correct. This is reported even if the evaluation is better
+      than chance.
+    - At least half of the evaluation labels are classes that no inspected training example has, even though chance
+      would explain at most 10%.
+    - Training and evaluation inputs look alike, and on half of the training rows, a fit to the other half has at
       most 70% of the error of a constant prediction.
 
-    Otherwise it is a note. In a run of fewer than 100 steps, it is also a note if batch norm's running statistics
-    lag, or if this was not measured. To measure the lag, the rule evaluates copies of the model on rows of the
-    first training batch, and compares their accuracy with that of always predicting the most frequent class. The
-    running statistics lag if the gain with them is at most half of the gain with the batch's own statistics.
+    In a run of fewer than 100 steps, the finding is also a note if the running statistics of batch norm lag behind
+    the weights, or if the lag was not measured.
 
     For Keras' `fit`, the logged accuracy is used if there is `validation_data` or a `validation_split`, and no
-    class has more than 1.5 times its equal share of the labels. The finding is a note if layers behave
-    differently in training and in evaluation, as batch norm does in its first epochs. It is a warning if there
-    are three or more classes and the number of correct predictions is more than five standard errors below
-    chance.
-
-    These thresholds are our own.
+    class has more than 1.5 times an equal share of the labels. The finding is then a note if some layers behave
+    differently in training and in evaluation. It is a warning if there are three or more classes and the number of
+    correct predictions is more than five standard errors below chance.
 
     ## Known problems
-    Random labels that are memorised on purpose, and evaluations on another task or on adversarial examples, are
-    reported as a note. The labels of an evaluation are known only if the script computes a cross entropy there,
-    passes them to the model, or draws them together with the inputs from a PyTorch `DataLoader`, as in training.
+    Random labels, and evaluations on another task or on adversarial examples, are reported as a note. The labels
+    of an evaluation are known only if the script computes a cross entropy there, passes them to the model, or
+    draws them together with the inputs from a PyTorch `DataLoader`.
 
     ## Sources
     Zhang et al., "Understanding deep learning requires rethinking generalization" (2017), on labels that can only

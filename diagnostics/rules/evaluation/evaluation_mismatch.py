@@ -100,29 +100,28 @@ class EvaluationMismatch(Rule):
     ## What it does
     Compares evaluation inputs with training inputs, channel by channel: their means and scales, whether only one
     side is standardised, the range of pixel values, and the spacing of values that were made from bytes (256
-    levels). Then it checks whether the channels are the same but in a different order, as when images are read as
-    BGR on one side, or when the columns of a table were sorted. For a regression, it also compares the targets
-    that the loss receives. Under `diagnose run`, it also searches the script for a scikit-learn scaler or encoder
-    that is fitted on the training data and again on the evaluation data, and observes the fits of label and
-    ordinal encoders: do the same values get other codes after a second fit? If `generate` from transformers was
-    called without a length limit, it counts the sequences that end at the default length without an end token. It
-    compares that length with the lengths of the targets.
+    levels). It also looks for channels in a different order, as when one side reads images as BGR. For a
+    regression, it also compares the targets that the loss receives.
 
-    For token ids and other ids, it counts the evaluation tokens that never occur in the training rows, and
-    compares their share with that of 20 random splits of the same rows. After a run with a PyTorch loop, it takes
-    texts that the script evaluated with left padding, and compares the predictions with and without that padding.
+    For token ids and other ids, the rule counts the evaluation tokens that never occur in the training rows, and
+    compares their share with the share in 20 random splits of the same rows. After a run with a PyTorch loop, it
+    takes texts that the script evaluated with left padding, and compares the predictions with and without that
+    padding.
+
+    Under `diagnose run`, the rule also searches the script for a scikit-learn scaler or encoder that is fitted
+    again on the evaluation data, and checks whether a label or ordinal encoder, fitted again, gives the same
+    values other codes. If `generate` from transformers was called without a length limit, the rule counts the
+    sequences that end at the default length without an end token, and compares the default length with the lengths
+    of the targets.
 
     ## Why it is bad
-    The model is evaluated on values that it has never seen. To a model trained on images from 0 to 1, images from
-    0 to 255 seem to have 255 times the contrast. The training loss falls, validation accuracy stays at chance, and
-    the model seems to overfit. If only the training targets were standardised, the evaluation loss is in a
-    different unit, and is useless for choosing an epoch or for early stopping. If `generate` stops too early, a
-    metric compares incomplete outputs with full targets, and can never report a match.
+    The model is evaluated on values that it has never seen, so it seems to overfit. If only the training targets
+    were standardised, the evaluation loss is in a different unit, and is useless for choosing an epoch or for
+    early stopping. If `generate` stops too early, a metric compares incomplete outputs with full targets.
 
-    `validation_split` holds out the last rows, before the others are shuffled. If the rows are ordered by source
-    or by user, many held-out tokens have embeddings that were never trained. If a decoder with absolute positions
-    is evaluated with left padding, it counts positions from the first pad token, so every token gets a different
-    position than in training.
+    Keras' `validation_split` holds out the last rows. If the rows are ordered by source or by user, the embeddings
+    of many held-out tokens were never trained. With left padding, a decoder with absolute positions counts
+    positions from the first pad token, so every token gets a different position than in training.
 
     ## Example
     ```python
@@ -139,47 +138,46 @@ class EvaluationMismatch(Rule):
     ```
 
     ## Thresholds
-    At least 80% of the channels must show the same difference, over at least 32 training and 16 evaluation rows.
-    A single evaluation image is enough if its scale is 20 times larger. A difference counts if
+    At least 80% of the channels must show the same difference, over at least 32 training and 16 evaluation rows. A
+    single evaluation image is enough if its scale is at least 20 times that of the training images. One of these
+    must hold:
 
-    - the scales differ by a factor of 5, or the means by 3 standard deviations;
-    - only one side is standardised (means of 0 and standard deviations of 1, each to within 0.3), the scales of
-      at least half of the channels differ by a factor of 3, and the other channels are scaled or shifted as well;
-      or
-    - the scales differ by a factor of 1.5, and either the pixels fill different ranges completely (0 to 1, -1 to
-      1, 0 to 255), or the values are evenly spaced on both sides but further apart on one side.
+    - The scales differ by a factor of 5, or the means by 3 standard deviations.
+    - Only one side is standardised (means of 0 and standard deviations of 1, each to within 0.3), the scales of at
+      least half of the channels differ by a factor of 3, and the other channels are scaled or shifted too.
+    - The scales differ by a factor of 1.5, and either the pixels fill different ranges completely (0 to 1, -1 to
+      1, 0 to 255), or the values of both datasets are evenly spaced, but with different step sizes.
 
-    Apart from mean and scale, the distributions must agree, with two exceptions:
+    In tables, the distributions on both sides must also have the same shape once they are standardised, unless the
+    scales differ by a factor of 20.
 
-    - The scales differ by a factor of 20.
-    - One side is standardised, and the other is 10 times as wide, 10 times as narrow, or 10 standard deviations
-      away.
+    All evaluation batches must differ from the training batches and agree with each other. If some evaluation
+    batches resemble the training batches, or if the rows are a time series, the rule reports only three
+    differences: a different range, a different spacing of values made from bytes, or scales that differ by a
+    factor of 20.
 
-    All evaluation batches must differ from the training batches and agree with each other. If some resemble the
-    training batches, because training rows are evaluated as well, the rule counts only three differences: another
-    range, another spacing of values made from bytes, or scales that differ by a factor of 20.
+    Channels are reported as reordered if two conditions hold:
 
-    Channels count as reordered if two conditions hold. At least two of them differ by at least 10 standard errors
-    from the training channels at the same positions. In another order, the means and mean deviations of all
-    channels agree to within 4 standard errors.
+    - At least two channels differ by at least 10 standard errors from the training channels at the same positions.
+    - In another order, the means and mean deviations of all channels agree to within 4 standard errors.
 
     The scales of the targets must differ by a factor of 5, or of 3 if only one side is standardised, while the
-    inputs look alike. If the inputs are unknown or the rows are a series, the factor is 20.
+    inputs look alike. If the inputs are unknown or the rows are a series, the scales must differ by a factor of
+    20.
 
-    Generated text counts as cut off if
+    Generated text is reported as cut off if all of these hold:
 
-    - the script sets neither `max_length` nor `max_new_tokens`,
-    - at least a quarter of the sequences end at the default length without an end token, and
-    - at least a quarter of the targets in the first batch are longer.
+    - The script sets neither `max_length` nor `max_new_tokens`.
+    - At least a quarter of the sequences end at the default length without an end token.
+    - At least a quarter of the targets in the first batch are longer than the default length, and 90% of the
+      targets have an end token.
 
-    90% of the targets must have an end token. With fewer than 8 sequences, which may be a preview, the finding is
-    a note.
+    With fewer than 8 sequences, the finding is a note.
 
-    Unseen tokens are counted only if there are at least 64 training rows, and at least 32 evaluation rows with
-    100 tokens in total. At least 30% of the evaluation tokens, and at least 5 different ones, must not occur in
-    the training rows. In each of the random splits, this share must be at most a tenth as large. The finding is a
-    note unless the evaluation rows are known to follow the training rows in the same dataset: because of
-    `validation_split`, slices of one array, or two ranges of a `Subset`.
+    Unseen tokens are counted only if there are at least 64 training rows, and at least 32 evaluation rows with 100
+    tokens in total. At least 30% of the evaluation tokens, and at least 5 different ones, must not occur in the
+    training rows. In each of the random splits, the share of new tokens must be at most a tenth as large. The
+    finding is a note unless the evaluation rows are known to follow the training rows in the same dataset.
 
     An encoder counts as refitted if the same object was fitted two or three times on columns of the same name (of
     a pandas Series or DataFrame) and encoded something each time. At least 8 values must be known after both
@@ -187,21 +185,14 @@ class EvaluationMismatch(Rule):
     two fits and another one after them, as with folds.
 
     Left padding is reported if its removal changes at least 3 predictions and at least a quarter of all
-    predictions. Replacing the pad tokens with other tokens must change nothing, padding on the right must have a
-    different effect, and the training batch must have no left padding. If a module takes `position_ids`, at most
-    half of these predictions may still change when positions are counted from the first real token.
-
-    These thresholds are our own.
+    predictions. Replacing the pad tokens with other tokens must change no prediction, and the training batch must
+    have no left padding.
 
     ## Known problems
-    Evaluation rows from another domain are also reported if they differ this much. Because time series drift, the
-    rule reports only three differences if each row resembles the previous one: another range, another spacing of
-    values made from bytes, or scales that differ by a factor of 20. Small differences, such as slightly different
-    normalisation constants, go unnoticed, and so do swapped channels with the same distribution. Passes before
-    the first step, and passes with gradients, are not checked. A split by time is also reported if this many of
-    its evaluation tokens are new. Rows that are ordered by numeric features are not reported, because a series
-    drifts in the same way. Encoders that are fitted on NumPy arrays are found only in the source. Shifted
-    positions are not detected if a Trainer runs the evaluation.
+    Evaluation rows from another domain are reported if the differences reach these thresholds. A split by time is
+    reported if at least 30% of its evaluation tokens are new. Small differences, such as slightly different
+    normalisation constants, go unnoticed, and so do swapped channels that have the same distribution. Encoders
+    that are fitted on NumPy arrays are found only in the source.
 
     ## Sources
     The documentation for `torchvision.transforms.Normalize` and `sklearn.preprocessing.StandardScaler`;
@@ -286,7 +277,7 @@ class EvaluationMismatch(Rule):
             f"{sides.training_size + sides.held_out_size:,}, split off without shuffling, so they differ from the "
             "training rows."
             if sides.are_cut
-            else "If training and evaluation rows should be the same kind of data, they were not split at random."
+            else "If both sets are meant to come from the same distribution, they were not split at random."
         )
         counted = f"all {unseen.count:,}"
         if unseen.count < unseen.tokens:
@@ -407,7 +398,7 @@ class EvaluationMismatch(Rule):
         longest = int(cut.targets.max())
         return self.found(
             f"generate() stops after {cut.limit} new tokens, the transformers default, because the script sets no "
-            f"length. {capitalized(among(cut.cut, cut.rows, 'generated text'))} checked "
+            f"maximum length. {capitalized(among(cut.cut, cut.rows, 'generated text'))} checked "
             f"{'ends' if cut.rows == 1 else 'end'} there without an end token. "
             f"{longer} of the {len(cut.targets)} targets in the first batch are longer (up to {longest} tokens): "
             "even a perfect model could not generate them, and a metric compares truncated texts with full "
@@ -433,7 +424,7 @@ class EvaluationMismatch(Rule):
         return self.found(
             f"{called} are preprocessed differently in evaluation and in training. Evaluation: "
             f"{_described(found.evaluation)}. Training: {_described(found.training)}. {found.how} The model is "
-            "evaluated on inputs unlike those that it was trained on, so the evaluation says nothing about the "
+            "evaluated on inputs unlike those it was trained on, so the evaluation says nothing about the "
             "model.",
             fix=ORDER if found.cause == "order" else None,
             evidence={
@@ -613,7 +604,7 @@ class _Sides:
             return None
         median = float(np.exp(np.median(self.apart.scales)))
         wider, narrower = ("evaluation", "training") if median > 1 else ("training", "evaluation")
-        return "scale", f"In {wider}, the spread of each channel is {_times(median)} that in {narrower}."
+        return "scale", f"In {wider}, the spread of each channel is {_times(median)} as large as in {narrower}."
 
     def _by_mean(self) -> tuple[str, str] | None:
         if self.sample.size < FEATURES or not self.apart.is_moved(MOVED):

@@ -28,7 +28,7 @@ KERAS_OF_LOGITS = (
     'end the model in layers.Dense(1, activation="sigmoid"), and use a loss with from_logits=False',
 )
 HALF = "The outputs are logits, but the threshold is 0.5; a probability of 0.5 corresponds to a logit of 0."
-ROUNDED = "The outputs are logits, but they are rounded: a logit of 3 becomes 3, which is not a class."
+ROUNDED = "The outputs are logits, but they are rounded: a logit of 2.9 becomes 3, which is not a class."
 READ_AS_CLASSES = {  # mistakes that give the reported number
     "half": HALF,
     "half, batches": f"{HALF} In addition, the reported value is a mean of per-batch values.",
@@ -39,7 +39,7 @@ READ_AS_CLASSES = {  # mistakes that give the reported number
 }
 CUT = "classes = (probabilities > 0.5).astype(int)"
 CLASSES = "classes = probabilities.argmax(axis=-1)"
-TWO_OUTPUTS = "use two outputs and cross entropy, so that the argmax is the class"
+TWO_OUTPUTS = "use two outputs and a cross-entropy loss, so that the argmax is the class"
 # The value of accuracy, F1 and similar metrics for predictions that are all correct, as a fraction or in percent.
 PERFECT = (1.0, 100.0)
 PROBABILITIES = ("sigmoid", "softmax")  # activations that end below 1
@@ -49,22 +49,25 @@ class MetricOnLogits(MessageRule):
     """A metric for class labels is computed on the model's logits.
 
     ## What it does
-    Calls the metric function twice with predictions that are all correct: once as logits that are highest for the
-    true class, in the format that the evaluation loop passes, and once as class labels. If the labels get a
-    perfect score, but the logits fail or score lower, the conversion from logits to labels is missing.
+    Calls the metric function twice with predictions that are all correct: once as logits, in the format that the
+    evaluation loop passes, and once as class labels. If the labels get a perfect score, but the logits fail or
+    score lower, the conversion from logits to labels is missing.
 
-    Under `diagnose run`, it also searches the script for an argmax over a single score per example, and for
-    probabilities that are cast to integers. If a binary cross entropy takes logits, it looks for logits that are
-    rounded or compared with 0.5. It feeds probabilities to Keras' `Accuracy` and `MeanIoU`, which compare class
-    indices. If the classes are mutually exclusive, it feeds predictions that are all wrong to `BinaryAccuracy`.
-    It also checks whether Keras or a `Trainer` reports the number that results from rounding logits or comparing
-    them with 0.5.
+    Under `diagnose run`, the rule also looks for these mistakes in the script:
+
+    - an argmax over a single score per example
+    - probabilities that are cast to integers
+    - logits that are rounded or compared with 0.5, even though the binary cross entropy takes logits
+    - probabilities passed to Keras' `Accuracy` or `MeanIoU`, which compare class indices
+    - mutually exclusive classes passed to Keras' `BinaryAccuracy`
+    - a number reported by Keras or a `Trainer` that results from rounding logits or comparing them with 0.5
 
     ## Why it is bad
-    Accuracy compares labels with labels. If it receives logits, scikit-learn raises an error after a whole epoch
-    of training (`Classification metrics can't handle a mix of multiclass and continuous-multioutput targets`); a
-    handwritten comparison broadcasts instead and returns a wrong number. The argmax of a single score is always
-    0, so the reported accuracy is the share of class 0 and never changes.
+    Accuracy compares labels with labels. If `accuracy_score` receives logits, scikit-learn raises an error after a
+    whole epoch of training
+    (`Classification metrics can't handle a mix of multiclass and continuous-multioutput targets`); a handwritten
+    comparison broadcasts instead and returns a wrong number. The argmax of a single score is always 0, so the
+    reported accuracy is the share of class 0 and never changes.
 
     ## Example
     ```python
@@ -82,16 +85,14 @@ class MetricOnLogits(MessageRule):
 
     ## Thresholds
     None: a metric that gives 1 (or 100, in percent) for the true labels must give the same for logits that encode
-    those labels. If Keras or a `Trainer` reports a number, the mistake must reproduce it to the last digit, and
-    the reported number must differ from the correct one by at least 0.01. There must also be logits just above
-    and just below 0.5 (within 0.2).
+    those labels. If Keras or a `Trainer` reports a number, the metric computed on logits must reproduce that
+    number to the last digit, and it must differ from the correct one by at least 0.01. Some logits must also be
+    just above 0.5 and others just below 0.5 (within 0.2).
 
     ## Known problems
-    A metric that fails on class labels as well is not checked. Metrics for which lower is better are not
-    compared. If `preprocess_logits_for_metrics` takes the argmax, the metric correctly receives classes; the
-    check calls that function first. The source is read only if exactly one model is trained and exactly one is
-    used for predictions. If a variable is taken for a model only because of its name, such as `net`, the finding
-    is a note. An argmax inside a separate function is missed, because its arguments are not followed.
+    Metrics that fail even on class labels, and metrics for which lower is better, are not checked. The source is
+    read only if exactly one model is trained and exactly one is used for predictions. If only a variable's name,
+    such as `net`, suggests that it is a model, the finding is a note.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" ("Evaluating the model"); scikit-learn's
@@ -206,7 +207,7 @@ class MetricOnLogits(MessageRule):
     def _of_half(self, half: WrittenPattern) -> Finding:
         of, how = half.names
         use = (
-            f"rounds `{of}`: a logit of 3 becomes 3, which is not a class"
+            f"rounds `{of}`: a logit of 2.9 becomes 3, which is not a class"
             if how == "round"
             else (
                 f"compares `{of}` with 0.5. A probability of 0.5 corresponds to a logit of 0, so only examples "

@@ -56,14 +56,14 @@ class MisreadAnswers(Rule):
 
     ## What it does
     Under `diagnose run`, the rule checks what a training script passes to scikit-learn's metrics. It looks for
-    regression predictions that follow the targets but have a different scale, and for scores that rank two classes
-    the wrong way round.
+    regression predictions that correlate with the targets but have a different scale, and for scores that rank two
+    classes the wrong way round.
 
     ## Why it is bad
-    The model may be good, but the error merely reflects a difference in units: the predictions were not converted
-    back, were converted back with the inputs' scaler, or are still logarithms. If there are two columns of
-    scores, the first one belongs to class 0. Using this column ranks the rows backwards: an area under the ROC
-    curve of 0.95 becomes 0.05.
+    Even if the model is good, the reported error merely reflects a difference in units. Usually the predictions
+    were not converted back, were converted back with the scaler of the inputs, or are still logarithms. If there
+    are two columns of scores, the first column belongs to class 0 and ranks the rows backwards: an area under the
+    ROC curve of 0.95 becomes 0.05.
 
     ## Example
     ```python
@@ -79,19 +79,17 @@ class MisreadAnswers(Rule):
 
     ## Thresholds
     For a regression, there must be at least 20 rows, and the predictions must have a correlation of at least 0.7
-    with the targets. Their standard deviations must differ by a factor of 10, and their sizes (the absolute mean
-    plus two standard deviations) by a factor of 5.
+    with the targets. The standard deviations of predictions and targets must differ by a factor of 10, and their
+    sizes (the absolute mean plus two standard deviations) by a factor of 5.
 
-    For scores, there must be at least 50 rows. If the scores are the first of two columns of predictions, the
-    area under the ROC curve must be at least five standard errors below 0.5. If their origin is unknown, the area
-    must be below 0.1, and the finding is a note.
-
-    These thresholds are our own.
+    For scores, there must be at least 50 rows. If the scores are the first of two columns of predictions, the area
+    under the ROC curve must be at least five standard errors below 0.5. If the rule does not know which column the
+    scores come from, the area must be below 0.1, and the finding is a note.
 
     ## Known problems
-    Metrics computed by hand or by another library are missed, and so are predictions stored in a DataFrame.
-    Scores that were computed from a column, for example by a subtraction, can no longer be traced to it. An
-    attack that flips every prediction is reported as a note.
+    Metrics computed by hand or by another library are missed, and so are predictions stored in a DataFrame, and
+    scores that were computed from a column. An adversarial attack that flips every prediction is reported as a
+    note.
 
     ## Sources
     scikit-learn's documentation for `roc_auc_score` ("the probability of the class with the greater label") and

@@ -62,21 +62,20 @@ class MisreportedMetric(Rule):
     """A reported metric is not what its name says.
 
     ## What it does
-    Keeps the predictions and targets of evaluations, and computes accuracy, F1, precision, recall, IoU, R²,
-    errors and perplexity from them. It compares the results with the numbers that a `Trainer` or Keras reported
-    under the same names. If they differ, it looks for a mistake that reproduces the reported number: a mean over
-    batches, labels that were not shifted, ignored positions that were counted, swapped arguments, a missing
-    square root, or a comparison of every prediction with every target.
+    Computes accuracy, F1, precision, recall, IoU, R², errors and perplexity from the predictions and targets of
+    evaluations, and compares them with the numbers that a `Trainer` or Keras reported under the same names. If the
+    numbers differ, the rule looks for a mistake that reproduces the reported number: a mean over batches, labels
+    that were not shifted, ignored positions that were counted, swapped arguments, a missing square root, or a
+    comparison of every prediction with every target.
 
-    Under `diagnose run`, it also tracks the calls that each line makes to scikit-learn's metrics. It looks for
-    one call per batch of an evaluation, for lists that grow from epoch to epoch, and for targets that are passed
-    as predictions. In PyTorch, it compares the arguments with the model's outputs.
+    Under `diagnose run`, the rule also tracks the script's calls to scikit-learn's metrics. It looks for a
+    separate call for each batch of an evaluation, for lists that grow from epoch to epoch, and for targets that
+    are passed as predictions.
 
     ## Why it is bad
-    Every decision about the model rests on these numbers. F1, R² and RMSE are not means over rows, so their mean
-    over batches is a different number, which changes with the batch size. With unshifted labels, the accuracy of
-    a good language model is close to 0. With lists that are never emptied, the predictions of the first epochs
-    still count in the last one.
+    F1, R² and RMSE are not means over rows, so their mean over batches is a different number, which changes with
+    the batch size. If the labels are not shifted, even a good language model has an accuracy close to 0. If lists
+    are never emptied, the metric of the last epoch still includes the predictions of the first.
 
     ## Example
     ```python
@@ -94,23 +93,22 @@ class MisreportedMetric(Rule):
     ```
 
     ## Thresholds
-    There must be at least 32 targets that are not ignored. A reported number counts as correct if it matches, to
-    its last digit, one of several definitions of the metric (different averaging, other thresholds or ignored
-    tokens, top-5 accuracy). A mistake is named only if it reproduces the reported number to its last digit in each
-    of the latest evaluations. That number must also differ from the correct value by at least 0.01 (1% for an
-    error or a perplexity). For a mean over batches, the difference must be at least 0.02 (5% for an error). If an
+    There must be at least 32 targets that are not ignored. A reported number is accepted if it matches, to its
+    last digit, one of several definitions of the metric, such as another kind of averaging, another threshold, or
+    top-5 accuracy. A mistake is named only if it reproduces the reported number to its last digit in each of the
+    latest evaluations. The reported number must also differ from the correct value by at least 0.01 (1% for error
+    metrics and perplexity). For a mean over batches, it must differ by at least 0.02 (5% for error metrics). If an
     accuracy is off by at least 0.02 for no known reason, the finding is a note.
 
-    For per-batch calls, an evaluation must have at least 3 batches, and the mean over them must differ from the
-    metric of all rows by at least 0.02 (5% for an error). For lists that grow, each call must begin with the rows
-    of the previous call and repeat the same targets once more. For swapped arguments, the second argument must
-    stay the same from step to step while the first one changes.
+    For calls to scikit-learn's metrics, one of these must hold:
 
-    These thresholds are our own.
+    - Calls per batch: an evaluation has at least 3 batches, and the mean over the batches differs from the metric
+      of all rows by at least 0.02 (5% for error metrics).
+    - Lists that grow: each call begins with the rows of the previous call and repeats the same targets once more.
+    - Swapped arguments: the second argument stays the same from call to call, while the first argument changes.
 
     ## Known problems
-    Printed numbers are not checked. In Keras, only the last evaluation is checked, and only if the model and its
-    loss have not changed since. Metrics under other names, and metrics of models with several outputs, are not
+    Numbers that the script prints, metrics under other names, and metrics of models with several outputs are not
     checked.
 
     ## Sources
@@ -173,7 +171,7 @@ class MisreportedMetric(Rule):
         )
         return self.found(
             f"{one.call.metric} gets {len(one.call.truth):,} rows: the {one.rows:,} rows of one evaluation, "
-            f"{one.times} times over. The list still holds the predictions of earlier evaluations.{numbers}",
+            f"{one.times} times over. The list of predictions still holds those of earlier evaluations.{numbers}",
             fix=EMPTY,
             evidence={
                 "metric": one.call.metric,

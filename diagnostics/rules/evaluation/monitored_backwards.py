@@ -20,22 +20,23 @@ LARGE, GAIN = 0.1, 0.01  # of the first value: a large min_delta; the gain of ea
 
 
 class MonitoredBackwards(Rule):
-    """The highest loss or the lowest accuracy counts as the best, or no improvement is large enough to count.
+    """The highest loss or the lowest accuracy is taken as the best, or every improvement is judged too small.
 
     ## What it does
     Compares the direction of each callback passed to Keras' `fit` with the metric that it monitors: a loss or an
     error improves when it falls, an accuracy when it rises. If a `Trainer` loads the best model at the end or
-    stops early, it compares `metric_for_best_model` with `greater_is_better`, which is True by default for all
-    names that do not end in `loss`. Under `diagnose run`, it also searches the script for a comparison with the
-    best result so far, such as `if val_loss > best_loss: best_loss = val_loss`. It also looks for Lightning's
-    `ModelCheckpoint` and `EarlyStopping`, whose `mode` is "min" by default. If Keras' `EarlyStopping` ended
-    training, it also checks whether every epoch it waited through was better than the previous one, but by less
-    than its `min_delta`.
+    stops early, the rule compares `metric_for_best_model` with `greater_is_better`, which is True by default for
+    all names that do not end in `loss`. If Keras' `EarlyStopping` ended training, the rule checks whether each of
+    the last epochs was better than the one before, but by less than `min_delta`.
+
+    Under `diagnose run`, the rule also searches the script for a wrong comparison with the best result so far,
+    such as `if val_loss > best_loss: best_loss = val_loss`, and checks Lightning's `ModelCheckpoint` and
+    `EarlyStopping`, whose `mode` is "min" by default.
 
     ## Why it is bad
-    Every epoch that improves the metric counts as one without progress. `EarlyStopping` ends training while the
-    model is still improving, and restores the weights of the worst epoch as the best; `ModelCheckpoint` saves
-    that epoch; `ReduceLROnPlateau` cuts the learning rate because the loss falls.
+    Every epoch that improves the metric is counted as an epoch without progress. `EarlyStopping` ends training
+    while the model is still improving, and restores the weights of the worst epoch. `ModelCheckpoint` saves the
+    weights of the worst epoch too, and `ReduceLROnPlateau` cuts the learning rate because the loss falls.
 
     ## Example
     ```python
@@ -48,13 +49,14 @@ class MonitoredBackwards(Rule):
     ```
 
     ## Thresholds
-    A `min_delta` counts as too large if it is at least 10% of the first value, and no epoch ever counted as
-    progress, even though each epoch was better than the previous one by at least 1% (our choice). The direction is
-    checked only for well-known names: those that end in `loss` or `error`, a few regression metrics, and accuracy,
-    AUC, precision, recall and the like. In a comparison in the source, the variable for the best result so far
-    must have `best` in its name (or `min` for a loss, `max` for an accuracy). The finding is then a note, or a
-    warning if the value is computed by a loss function and the branch saves the weights or resets a counter. A
-    comparison of a function argument is not checked if any caller passes a different kind of number.
+    A `min_delta` is too large if it is at least 10% of the first value of the metric, and no epoch was counted as
+    progress, even though each epoch was at least 1% better than the one before.
+
+    The direction is checked only for metrics with well-known names: names that end in `loss` or `error`, a few
+    regression metrics, and accuracy, AUC, precision, recall and the like. In the source, the variable for the best
+    result so far must have `best` in its name (or `min` for a loss, `max` for an accuracy). A finding from the
+    source is a note, unless the value is computed by a loss function and the branch saves the weights or resets a
+    counter.
 
     ## Known problems
     Custom metrics are not checked. A script that deliberately looks for the worst epoch is wrongly reported.

@@ -24,12 +24,12 @@ class Overfitting(Rule):
 
     ## What it does
     In a watched run, the rule compares the evaluation losses passed to `watch.evaluated(loss)` with the training
-    losses between these evaluations. It fires if the evaluation loss has clearly risen since its minimum, over
-    several evaluations, while the training loss kept falling.
+    losses between the evaluations. It fires if the evaluation loss has clearly risen since its minimum while the
+    training loss kept falling.
 
     ## Why it is bad
-    Past the minimum, the model memorises its training examples and gets worse on all others. The weights at the
-    end of the run are not the best ones.
+    Once the evaluation loss is past its minimum, the model memorises its training examples and gets worse on all
+    others. The weights at the end of the run are not the best weights.
 
     ## Example
     ```python
@@ -50,21 +50,20 @@ class Overfitting(Rule):
     ```
 
     ## Thresholds
-    There must be at least 6 evaluations, 4 of them after the best one. The last loss must exceed the lowest by
-    each of three margins:
+    There must be at least 6 evaluations, at least 4 of them after the best one. The last evaluation loss must
+    exceed the lowest by each of three margins:
 
-    - 40% of the decrease up to the lowest,
+    - 40% of the decrease from the highest earlier loss to the lowest,
     - 40% of the lowest loss itself, and
-    - 5 standard deviations of the noise (estimated from second differences).
+    - 5 standard deviations of the noise in the evaluation losses.
 
-    Each of the last four losses must exceed the lowest by at least half of each margin. At least 80% of all pairs
-    of evaluations since the best one must be in rising order (a Kendall's tau of 0.6). Meanwhile, the training
-    loss must have fallen by at least 20%, just as steadily. These thresholds are our own.
+    Each of the last four evaluation losses must exceed the lowest by at least half of each margin. Among all pairs
+    of evaluations since the best one, the later loss must be higher in at least 80%. Over the same time, the
+    training loss must have fallen just as steadily, by at least 20%.
 
     ## Known problems
     A loop that saves the best weights, or is about to stop early, is correct but still reported. Accuracy can rise
-    while the loss rises, because a model becomes more confident in its mistakes. The loop must pass its evaluation
-    losses to `watch.evaluated`.
+    together with the loss, because the model becomes more confident in its mistakes.
 
     ## Sources
     Prechelt, "Early Stopping - But When?" (1998); Guo et al., "On Calibration of Modern Neural Networks" (2017),

@@ -11,17 +11,16 @@ class ShuffledPredictions(Rule):
     """Predictions of a shuffled dataset are compared with labels in a different order.
 
     ## What it does
-    Under `diagnose run`, the rule looks for `tf.data` pipelines that yield targets and reshuffle on every
-    iteration, if the script both passes them to `predict` and loops over them. Then it reads the script's source
-    to see whether the predictions are compared with the targets collected in that loop: by a comparison, a
-    subtraction, or a function that takes both. For a sequence of batches that shuffles its rows (a `PyDataset`, or
-    a generator from `ImageDataGenerator`), it checks whether the predictions are compared with the labels that the
-    sequence was created from, or with its `classes`.
+    Under `diagnose run`, the rule looks for `tf.data` pipelines that reshuffle on every iteration. It checks
+    whether the script passes such a pipeline to `predict`, loops over the pipeline again to collect the targets,
+    and compares predictions with targets. For a shuffled sequence of batches (a `PyDataset`, or a generator from
+    `ImageDataGenerator`), it checks whether the predictions are compared with the original labels, or with
+    `classes`.
 
     ## Why it is bad
-    `predict` returns the predictions in the order of its own pass and drops the targets. The next pass, in which
-    the script collects the targets, has a different order. Predictions and labels belong to different rows, so
-    the accuracy and the confusion matrix are at chance, however good the model is.
+    `predict` returns the predictions in the order of its own pass over the data, and drops the targets. The second
+    pass, in which the script collects the targets, has a different order. Predictions and labels then belong to
+    different rows, so the accuracy is at chance level, however good the model is.
 
     ## Example
     ```python
@@ -41,9 +40,8 @@ class ShuffledPredictions(Rule):
     None.
 
     ## Known problems
-    Names are followed only within a function: predictions that are stored in an attribute, or compared in a
-    different function from the one that made them, are missed. So are notebook cells, and passes with
-    `as_numpy_iterator()`.
+    Predictions that are stored in an attribute, or compared in a different function from the one that made them,
+    are missed.
 
     ## Sources
     TensorFlow's documentation for `tf.data.Dataset.shuffle` (`reshuffle_each_iteration` is True by default);

@@ -15,13 +15,13 @@ class StatisticsNotCopied(Rule):
 
     ## What it does
     Looks for instances of the trained model's class that are evaluated but not trained, such as an exponential
-    moving average of its weights. Reports them if every batch norm layer in them still has a running mean of 0
-    and a variance of 1, while the statistics of the trained model have changed.
+    moving average of its weights. Reports such an instance if each of its batch norm layers still has a running
+    mean of 0 and a variance of 1, while the statistics of the trained model have changed.
 
     ## Why it is bad
-    `parameters()` yields batch norm's weights, but not its running mean and variance, which are buffers. In
-    evaluation, the averaged model normalises with a mean of 0 and a variance of 1, as if nothing had been
-    measured. Its scores say nothing about its weights, so averaging seems to hurt.
+    `parameters()` yields the weights of batch norm, but not its running mean and variance, which are buffers. In
+    evaluation, the averaged model normalises with a mean of 0 and a variance of 1, so averaging the weights seems
+    to make the model worse.
 
     ## Example
     ```python
@@ -40,13 +40,13 @@ class StatisticsNotCopied(Rule):
     ```
 
     ## Thresholds
-    The trained model's statistics have been updated on at least 20 batches. The weights of the other instance
-    differ from the initial weights of every training run, and are closer to the trained weights than the initial
-    weights are. All running means are exactly 0 and all variances exactly 1.
+    The trained model's statistics must have been updated on at least 20 batches. In the evaluated instance, all
+    running means must be exactly 0 and all variances exactly 1. The weights of this instance must be closer to the
+    trained weights than the initial weights are.
 
     ## Known problems
-    An averaged model that is created after the first few steps, or copied from a pretrained model, has stale
-    statistics. They cannot be distinguished from current ones and are not reported.
+    An averaged model that is created after the first few steps, or copied from a pretrained model, is not
+    reported, although its statistics are stale.
 
     ## Sources
     CuriousAI/mean-teacher, issue 9; pytorch/ignite, issue 2590; FlyreelAI/sesemi, issue 36; the documentation for

@@ -13,21 +13,21 @@ MIN_SELF_LOADS = 2  # one may be a test that the weights fit
 
 
 class WeightsKeptByReference(Rule):
-    """The weights that a script keeps for later are the live ones, which training continues to change.
+    """The weights that a script keeps for later are not a copy, so training continues to change them.
 
     ## What it does
-    In a watched run, the rule records each `state_dict()` of the model. At each `load_state_dict()`, it checks
-    whether the loaded weights still share memory with the model, and how many steps the optimizer has taken since
-    they were stored. It also reports a module that reloads its own current weights
-    (`a.load_state_dict(a.state_dict())`) while another module with the same layers is trained. In the source code,
-    it looks for a loop that trains a model and assigns the best version so far to a second name without copying it
-    (`best_model = model`). It also looks for a loop that stores the model's weights in a list or dict without
-    copying them.
+    In a watched run, the rule checks at each `load_state_dict()` whether the loaded weights still share memory
+    with the model, and how many steps the optimizer has taken since the script stored them. It also reports a
+    module that reloads its own current weights (`a.load_state_dict(a.state_dict())`) while another module with the
+    same layers is trained.
+
+    In the source code, the rule looks for a training loop that assigns the best model so far to a second name
+    without copying it (`best_model = model`), or that stores the weights in a list or dict without copying them.
 
     ## Why it is bad
     `state_dict()` copies nothing: its tensors are the weights themselves. After the next step, the "best" weights
-    are the latest ones. Loading them at the end restores nothing. The model that you evaluate, save or share is
-    the one from the last step, which is often overfitted. No error is raised.
+    are the latest weights, and loading them at the end restores nothing. You then evaluate the model from the last
+    step, which is often overfitted. No error is raised.
 
     ## Example
     ```python
@@ -46,17 +46,12 @@ class WeightsKeptByReference(Rule):
     ```
 
     ## Thresholds
-    The script loads the model's own weights at least one step after it stored them. A load in the same step
-    counts only if the script had kept weights from earlier steps before. If another model loads them, they must
-    have been stored at two or more different steps: a script that stores them only once may want the latest ones.
-    A module that is not trained must reload its own weights at least twice, and never load other weights. In the
-    source code, the second name must be assigned under a condition in a training loop and read afterwards. The
-    loop must neither create a new model nor end at that point.
+    The script must load the model's own weights at least one step after it stored them. If another model loads the
+    weights, they must have been stored at two or more different steps.
 
     ## Known problems
     Only `diagnose run` and `diagnose lint` read the source. If the branch does not also store the score that it
-    compares, or if a variable is taken for a model only because of its name, the finding is a note. The source of
-    a script that loads weights anywhere is not checked, because the second name may serve another purpose.
+    compares, or if only a variable's name suggests that it is a model, the finding is a note.
 
     ## Sources
     PyTorch's tutorial "Saving and Loading Models" ("best_model_state = model.state_dict() returns a reference to
@@ -144,9 +139,9 @@ def _effect(one: RestoredWeights) -> str:
     if one.by_itself:
         return (
             f"The load changed none of the {count_of(one.tensors, 'parameter')}: the model still has the weights "
-            f"of step {one.used_after:,}."
+            f"from step {one.used_after:,}."
         )
     return (
-        f"The model that loaded them has the weights from step {one.used_after:,}, not those from the step "
-        "at which they were to be saved."
+        f"The model that loaded them has the weights from step {one.used_after:,}, not those from the time "
+        "of that call."
     )

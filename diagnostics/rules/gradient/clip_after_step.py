@@ -21,8 +21,8 @@ class ClipAfterStep(Rule):
 
     ## Why it is bad
     `optimizer.step()` uses the gradients as they are at that moment. Gradients that are clipped afterwards are
-    cleared before they are used, and before `backward()` there is nothing to clip. The run trains as if nothing
-    were clipped, and a batch with a huge gradient still wrecks the weights.
+    cleared before they are used, and before `backward()` there is nothing to clip. A batch with a huge gradient
+    still wrecks the weights.
 
     ## Example
     ```python
@@ -39,13 +39,12 @@ class ClipAfterStep(Rule):
     ```
 
     ## Thresholds
-    There must be at least 3 calls, none of which had any effect. The finding is a warning, or a note if no
-    gradient in the run exceeded the limit, because clipping would then have changed nothing.
+    There must be at least 3 clipping calls, none of which had any effect. The finding is a note if no gradient in
+    the run exceeded the limit, and otherwise a warning.
 
     ## Known problems
-    Gradients clipped by hand, as with `p.grad.clamp_()`, are not detected. A run whose gradients are never
-    cleared is reported by `gradients-not-zeroed` instead. With `diagnostics.watch`, `clip_grad_value_` is not
-    detected if the script imported it by name beforehand.
+    Gradients clipped by hand, as with `p.grad.clamp_()`, are not detected. If gradients are never zeroed, only
+    `gradients-not-zeroed` reports the run.
 
     ## Sources
     PyTorch's documentation for `torch.nn.utils.clip_grad_norm_` ("Gradients are modified in-place") and its

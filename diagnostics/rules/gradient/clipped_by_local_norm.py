@@ -16,14 +16,13 @@ class ClippedByLocalNorm(Rule):
     """Sharded gradients are clipped by the norm of a single rank's shard.
 
     ## What it does
-    Under `diagnose run` with several processes, the rule records the norms that `torch.nn.utils.clip_grad_norm_`
-    computes for parameters of FullyShardedDataParallel, at optimizer steps 0, 1, 2, 4, 8 and so on. They are
-    compared once all ranks have exited.
+    Under `diagnose run` with several processes, the rule compares the norms that `torch.nn.utils.clip_grad_norm_`
+    computes on each rank for parameters of FullyShardedDataParallel.
 
     ## Why it is bad
     Each rank holds a shard of every gradient, and the function does not see the shards of the other ranks. The
-    norm is too small, and each rank scales its shard by a different factor: the step no longer points along the
-    gradient, and the error depends on the number of ranks.
+    computed norm is therefore too small, and each rank scales its shard by a different factor, so the step no
+    longer points along the gradient.
 
     ## Example
     ```python
@@ -38,12 +37,12 @@ class ClippedByLocalNorm(Rule):
     ```
 
     ## Thresholds
-    At the same step, the norms of two ranks must differ by more than 1%, and the larger one must be above the
-    limit.
+    At the same step, the norms of two ranks must differ by more than 1%, and the larger norm must be above the
+    clipping limit.
 
     ## Known problems
-    Only FullyShardedDataParallel is covered. With `fully_shard`, the function already computes the norm over all
-    ranks. Norms that a script computes by hand from local tensors are missed.
+    Only FullyShardedDataParallel is covered; with `fully_shard`, the function already computes the norm over all
+    ranks.
 
     ## Sources
     The documentation for `FullyShardedDataParallel.clip_grad_norm_`; github.com/pytorch/pytorch/issues/72548.

@@ -16,18 +16,15 @@ class DiscardedGradients(Rule):
     """Gradients of whole batches are cleared before any step has used them.
 
     ## What it does
-    In a watched run, the rule counts the calls to `zero_grad()` that come after a backward pass and before a step,
-    if the next pass is on different examples. In TensorFlow, it counts each `tf.GradientTape` that records a
+    In a watched run, the rule counts the calls to `zero_grad()` between a backward pass and the next step, if the
+    next backward pass is on different examples. In TensorFlow, it counts each `tf.GradientTape` that records a
     forward pass but computes no gradient before the next step.
 
     ## Why it is bad
-    Gradient accumulation adds up the gradients of several batches and then takes one step. If they are cleared
-    before each batch, the step uses only the last batch: the other gradients are computed for nothing, and the
-    effective batch is as small as without accumulation. If the loss is divided by the number of batches, the step
-    is also too small by that factor.
-
-    If the step is wrongly indented and comes after the loop over the batches, the model learns only from the last
-    batch of each epoch.
+    Gradient accumulation adds up the gradients of several batches and then takes one step. If the gradients are
+    cleared before each batch, the step uses only the last batch. If the loss is divided by the number of batches,
+    the step is also too small by that factor. If `step()` is wrongly indented, after the loop over the batches, it
+    uses only the last batch of each epoch.
 
     ## Example
     ```python
@@ -48,15 +45,12 @@ class DiscardedGradients(Rule):
     ```
 
     ## Thresholds
-    There must be at least 8 steps, and at least nine discarded backward passes for every ten steps: some training
-    loops occasionally skip a batch. With a `tf.GradientTape`, there must be at least 3 steps, each preceded by two
-    or more unused tapes.
+    There must be at least 8 steps, and at least nine discarded backward passes for every ten steps. With a
+    `tf.GradientTape`, there must be at least 3 steps, each preceded by two or more unused tapes.
 
     ## Known problems
-    A loop with several optimizers is not checked, because a backward pass for one may leave gradients for
-    another. Neither is a script that reads `.grad` itself, because it may have saved the gradients before they
-    were cleared. Passes on the same examples, such as those of an adversarial attack or a sharpness-aware
-    optimizer, do not count.
+    A loop with several optimizers is not checked, because a backward pass for one optimizer may leave gradients
+    for another. A script that reads `.grad` itself is not checked either.
 
     ## Sources
     Public issues about training scripts whose gradient accumulation did nothing, for example with `zero_grad` in

@@ -24,13 +24,13 @@ class ExplodingGradients(Rule):
 
     ## What it does
     In a watched run, the rule compares the gradient norm at the end of the run, or just before it became NaN or
-    infinite, with the norm in the first steps. It also detects single steps whose gradient is a thousand times
-    that of the previous steps, and whose update raised the loss.
+    infinite, with the norm in the first steps. It also detects a single step with a gradient a thousand times as
+    large as in the previous steps, if the loss then rises.
 
     ## Why it is bad
     A huge update takes the weights out of the region where the gradient's linear approximation holds. The loss
     jumps, the next gradient is larger still, and eventually it is NaN. In recurrent networks, the gradient is a
-    product over all time steps and explodes easily.
+    product over all time steps, so it explodes easily.
 
     ## Example
     ```python
@@ -51,20 +51,15 @@ class ExplodingGradients(Rule):
     The run must have at least 20 steps, and one of these must hold:
 
     - The median of the last 5 norms is at least 1,000 times the largest of the first 10 norms, and the loss, if
-      known, has not fallen. If the next norm is not finite, the maximum of the last 5 counts instead of their
-      median. If there are fewer than 20 norms, their first half counts instead of the first 10.
-    - One norm is at least 1,000 times the largest norm in the 20 steps before it. Over the next 20 steps, the
-      loss gives up at least half of its earlier decrease. The loss must also rise above that of the step itself,
-      which was computed before the update; otherwise the data has changed, as in continual learning.
+      known, has not fallen.
+    - One norm is at least 1,000 times the largest norm in the 20 steps before it. Over the next 20 steps, the loss
+      gives back at least half of its earlier decrease and rises above its value at that step.
 
-    These thresholds are our own: spikes during warm-up are 10 to 100 times as large as the norms before them, and
-    the run recovers.
+    Healthy spikes during warm-up are 10 to 100 times as large as the norms before them.
 
     ## Known problems
     The norms are measured at the optimizer step, so the rule does not see an explosion that clipping removes. If
-    gradients are never zeroed, they grow for that reason, and only `gradients-not-zeroed` reports the run. Before
-    training, the gradient of a single batch cannot be called too large: a loss summed over the batch can make it
-    arbitrarily large.
+    gradients are never zeroed, only `gradients-not-zeroed` reports the run.
 
     ## Sources
     Razvan Pascanu et al., "On the difficulty of training recurrent neural networks" (2013), which proposes

@@ -18,12 +18,13 @@ class GradientsNotZeroed(Rule):
 
     ## What it does
     In a watched run, the rule checks whether the gradients of the optimizer's parameters are None or all zero at
-    the start of each backward pass that follows an optimizer step. It fires if this is hardly ever the case.
+    the start of each backward pass that follows an optimizer step. It fires if the gradients are hardly ever None
+    or zero there.
 
     ## Why it is bad
     `backward()` adds to the gradients that are already there. Each step then follows the sum of all gradients
-    since the last `zero_grad()`, or since training began, like a momentum of 1: it keeps moving in outdated
-    directions, past every minimum. The loss may fall at first, and no exception is raised.
+    since the last `zero_grad()`, or since training began, and moves past every minimum. The loss may fall at
+    first, and no exception is raised.
 
     ## Example
     ```python
@@ -42,12 +43,10 @@ class GradientsNotZeroed(Rule):
 
     ## Thresholds
     At least 4 steps must have been checked, and at least 90% of them must have started with gradients that were
-    not zeroed. Both limits are our own. Several backward passes for one step are gradient accumulation and are not
-    reported: only gradients left over from a completed step count.
+    not zeroed. Gradient accumulation, with several backward passes for one step, is not reported.
 
     ## Known problems
-    A loop that scales gradients down instead of zeroing them, as a form of momentum, is reported. With several
-    optimizers, only the parameters of the one that steps first are checked.
+    A loop that scales gradients down instead of zeroing them, as a form of momentum, is reported too.
 
     ## Sources
     PyTorch's documentation for `torch.optim.Optimizer.zero_grad` and its recipe "Zeroing out gradients in

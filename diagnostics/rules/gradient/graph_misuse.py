@@ -9,12 +9,12 @@ class GraphMisuse(MessageRule):
     """Autograd cannot differentiate: the graph was freed, a saved tensor was changed, or the loss is not a scalar.
 
     ## What it does
-    Recognises autograd's errors, and infers what was overwritten from the operation named in the message.
+    Recognises autograd's errors, and infers from the operation named in the message what was overwritten.
 
     ## Why it is bad
     The forward pass saves the tensors that the backward pass needs, and `backward()` frees them, so a second
-    `backward()` no longer finds them. A tensor that was changed in place no longer has the values for which the
-    derivative was recorded. Autograd counts such changes and refuses to compute a wrong gradient.
+    `backward()` no longer finds them. If a saved tensor was changed in place, autograd refuses to compute a wrong
+    gradient.
 
     ## Example
     ```python
@@ -36,8 +36,9 @@ class GraphMisuse(MessageRule):
     None: the rule fires only after autograd has raised its error.
 
     ## Known problems
-    The message names the operation whose output was overwritten, not the line that overwrote it;
-    `torch.autograd.set_detect_anomaly(True)` shows the line of the forward pass.
+    The message names the operation whose output was overwritten, not the line that overwrote it. With
+    `torch.autograd.set_detect_anomaly(True)`, PyTorch shows the line of the forward pass whose output was
+    overwritten.
 
     ## Sources
     PyTorch's notes, "Autograd mechanics" ("In-place correctness checks"); its documentation for

@@ -16,14 +16,14 @@ class IgnoredOutputGradient(Rule):
     """The backward() of a custom operation ignores the gradient passed to it.
 
     ## What it does
-    Checks each custom `torch.autograd.Function` in the graph of the first loss. It reads the code of its
-    `backward`, without running it, to see whether the gradients passed in are ever used.
+    Reads the `backward` of each custom `torch.autograd.Function` in the graph of the first loss, to see whether
+    the gradients passed in are ever used.
 
     ## Why it is bad
-    `backward` must return the gradient of the loss with respect to the input: the gradient with respect to the
-    output, which is passed in, times the derivative of the operation. The derivative alone does not depend on the
-    loss: every weight before the operation gets a gradient with the same sign whatever the target is, and moves in
-    the same direction for all examples. The layers after it still learn, so the loss may fall a little.
+    `backward` must multiply the gradient passed to it by the derivative of the operation. If it returns the
+    derivative alone, its result does not depend on the loss, and every weight before the operation moves in the
+    same direction, whatever the target is. The layers after the operation still learn, so the loss may fall a
+    little.
 
     ## Example
     ```python
@@ -42,13 +42,13 @@ class IgnoredOutputGradient(Rule):
     ```
 
     ## Thresholds
-    The output must have more than one element, and the code must read what the forward pass saved, but none of
-    the gradients. A backward() that calls `zeros` or `zeros_like` stops the gradient on purpose, and is not
-    reported.
+    The output must have more than one element, and `backward` must read what the forward pass saved, but none of
+    the gradients passed to it. A backward() that calls `zeros` or `zeros_like` is not reported, because it stops
+    the gradient on purpose.
 
     ## Known problems
-    Direct feedback alignment, which deliberately bypasses the true gradient, is reported too. The rule misses a
-    backward() that reads the gradient but uses it incorrectly; `torch.autograd.gradcheck` finds such mistakes.
+    Direct feedback alignment, which bypasses the true gradient on purpose, is reported. The rule misses a
+    backward() that uses the gradient incorrectly; `torch.autograd.gradcheck` finds such mistakes.
 
     ## Sources
     PyTorch's documentation, "Extending PyTorch" and `torch.autograd.gradcheck`; public threads about handwritten

@@ -48,7 +48,7 @@ class NoGradient(MessageRule):
     ## What it does
     Follows the graph of one batch's loss backwards, and checks whether it reaches a trainable parameter. After a
     crash, recognises the error message from a `backward()` that has nothing to differentiate. In a watched run,
-    checks
+    the rule checks
 
     - whether the optimizer found gradients at its steps,
     - whether `zero_grad()` was called between `backward()` and the step,
@@ -56,9 +56,9 @@ class NoGradient(MessageRule):
     - whether entire batches have sample weights of 0.
 
     ## Why it is bad
-    No parameter gets a gradient, so no step can change anything. PyTorch raises `element 0 of tensors does not
-    require grad and does not have a grad_fn`; Keras raises an error or warns. Calling `requires_grad_(True)` on
-    the loss only hides the error: nothing is trained.
+    No parameter gets a gradient, so no step can change anything. PyTorch raises
+    `element 0 of tensors does not require grad and does not have a grad_fn`. Calling `requires_grad_(True)` on the
+    loss only hides the error: nothing is trained.
 
     ## Example
     ```python
@@ -74,14 +74,13 @@ class NoGradient(MessageRule):
     ```
 
     ## Thresholds
-    Before training, none: if the loss depends on even one trainable parameter, nothing is reported. In a watched
-    run, there must be at least 3 steps, and in at least 90% of them, the reported reason must explain why there
-    is no gradient. For sample weights, there must be at least 8 batches, and 90% of them must have a total weight
-    of 0. Even if few examples have a label, a batch of 32 without a single label is rare.
+    Before training, there is no threshold: if the loss depends on even one trainable parameter, nothing is
+    reported. In a watched run, there must be at least 3 steps, and the reported reason must hold in at least 90%
+    of them. For sample weights, there must be at least 8 batches, and in 90% of them all weights must be 0.
 
     ## Known problems
     A frozen model is reported even if the loss has trainable parameters, because only the model's parameters are
-    checked. A traceback does not show where the graph is broken.
+    checked. A traceback does not show where the graph was cut.
 
     ## Sources
     PyTorch's notes, "Autograd mechanics" ("Locally disabling gradient computation"); Andrej Karpathy, "A Recipe

@@ -17,9 +17,9 @@ class NonFiniteGradients(MessageRule):
     """A gradient is NaN or infinite even though the model's output is finite.
 
     ## What it does
-    In a watched run, the rule names the first step whose gradient is not finite. By running that step again on a
-    copy, it also finds the module whose backward pass produces the NaN or infinity. If the model's own backward
-    pass is finite, the problem is in the loss.
+    In a watched run, the rule names the first step whose gradient is not finite. It runs that step again on a copy
+    to find the module whose backward pass produces the NaN or infinity. If every module's backward pass is finite,
+    the problem is in the loss.
 
     ## Why it is bad
     One update with such a gradient makes every affected weight NaN. The loss is still finite in that step, so the
@@ -37,14 +37,12 @@ class NonFiniteGradients(MessageRule):
     ```
 
     ## Thresholds
-    None. A gradient also counts as infinite if the square of its norm exceeds the largest float32 number.
+    None. A gradient is also treated as infinite if the square of its norm exceeds the largest float32 number.
 
     ## Known problems
-    Gradients are read at the optimizer step, after any clipping, and clipping spreads one NaN to all of them. A
-    loss scaler normally skips some steps because of an overflow. Skipped steps are reported only after 33 in a
-    row: by then the scale has been halved so often that it cannot be the cause. Skipped steps go unnoticed if
-    `zero_grad` sets gradients to zero instead of None. When the rule repeats a step, the backward pass starts
-    with a gradient of ones at the model's output, not with the gradient of the loss.
+    Gradients are read at the optimizer step, after any clipping, and clipping spreads a single NaN to all
+    gradients. A loss scaler normally skips some steps because of an overflow, so skipped steps are reported only
+    after 33 in a row.
 
     ## Sources
     PyTorch's notes, "Autograd mechanics" (gradients for non-differentiable functions);

@@ -23,10 +23,9 @@ class UndetachedTarget(Rule):
     discounted prediction (`r + gamma * q_next.max(...)`).
 
     ## Why it is bad
-    Q-learning moves the prediction towards its target and treats the target as a constant. With a gradient
-    through both, half of each step moves the target towards the prediction instead: values of later states are
-    pulled towards those of earlier ones, and rewards spread slowly and wrongly. Often the target network is not a
-    copy but, by mistake, the trained network itself, so the target also moves with every step.
+    Q-learning moves the prediction towards its target and treats the target as a constant. If the gradient also
+    flows through the target, half of each step moves the target towards the prediction, and rewards spread slowly
+    and wrongly. Often the target network is not a copy but, by mistake, the trained network itself.
 
     ## Example
     ```python
@@ -42,13 +41,13 @@ class UndetachedTarget(Rule):
     ```
 
     ## Thresholds
-    Each prediction must be selected from several outputs. The target must be computed from the highest prediction
-    of each row, or from a selected one, by a multiplication and an addition. At least one parameter must be in
-    the graphs of both.
+    Each prediction must be selected from several outputs. The target must be a multiple of the highest prediction
+    of each row, or of a selected prediction, plus another term. Prediction and target must depend on at least one
+    common parameter.
 
     ## Known problems
-    Residual gradient methods differentiate the target on purpose. A separate target network that is not detached
-    is not reported, because no optimizer uses its gradients.
+    Residual gradient methods, which differentiate the target on purpose, are reported. A separate target network
+    that is not detached is not reported, because no optimizer uses its gradients.
 
     ## Sources
     Mnih et al., "Human-level control through deep reinforcement learning" (2015), "Methods", where the target is
@@ -70,7 +69,7 @@ class UndetachedTarget(Rule):
             return None
         which = "the highest prediction" if best else "a prediction"
         return self.found(
-            f"The target of the squared error is a reward plus {which} for the next state. Gradients flow "
+            f"The target of the squared-error loss is a reward plus {which} for the next state. Gradients flow "
             f"through this target into the same {weights} parameters that produce the predictions, so each step "
             "also moves the target towards the prediction. Is the target network just another name for the "
             "trained network?",

@@ -41,20 +41,18 @@ class UnreachedParameters(Rule):
     """Some trainable parameters get no gradient.
 
     ## What it does
-    Before training, computes the gradient of the loss on one batch, and lists the trainable parameters without
-    one. A gradient of zero counts as a gradient.
+    Before training, computes the gradient of the loss on one batch, and lists the trainable parameters without a
+    gradient. A gradient of zero does not count as missing.
 
     In a watched run, lists the optimized layers whose gradient was exactly 0 in every known step and whose weights
-    did not change, except by weight decay, while other layers learned. Each layer and direction of a recurrent
-    module counts separately.
+    did not change, except by weight decay, while other layers learned.
 
-    In Keras, under `diagnose run`, lists the layers that were called on outputs of a functional model but whose
-    own outputs are not part of any model.
+    In Keras, under `diagnose run`, lists the layers of a functional model whose outputs are not part of any model.
 
     ## Why it is bad
-    These parameters keep their initial values while the rest of the model learns around them. Often a `.detach()`,
-    a layer missing from `forward()`, or an unused result cuts off a whole part of the model, yet the loss still
-    falls. Under `DistributedDataParallel`, such parameters cause an error.
+    Parameters without a gradient keep their initial values while the rest of the model learns. Often a
+    `.detach()`, a layer missing from `forward()`, or an unused result cuts off a whole part of the model, yet the
+    loss still falls. Under `DistributedDataParallel`, such parameters cause an error.
 
     ## Example
     ```python
@@ -71,20 +69,17 @@ class UnreachedParameters(Rule):
 
     ## Thresholds
     Before training, the finding is a warning if the parameters without a gradient make up at least 1% of all
-    trainable weights, and otherwise a note. A watched run must have at least 50 steps with a gradient and 3 in
-    which weights were compared. The finding is then a warning if the layers without a gradient are at least 10%
-    of those in the optimizer, and otherwise a note. These thresholds are our own: the pooler of BERT-base, which
-    many healthy models do not use, is 0.5% of the weights and 1 of 76 layers.
+    trainable weights. A watched run must have at least 50 steps with a gradient, and weights must have been
+    compared in at least 3 steps. The finding is then a warning if the layers without a gradient are at least 10%
+    of the layers in the optimizer. Otherwise it is a note.
 
-    It is also a note if all of these parameters belong to the `pooler` of a submodel, however many they are.
-    Layers that are not part of any model are reported as a note if their outputs have the shape of a model output,
-    because they may have been replaced on purpose.
+    The finding is also a note if all parameters without a gradient belong to a `pooler`.
 
     ## Known problems
-    Before training, only one batch is used. Parts of the model that only some batches use (experts, task heads, a
-    mask embedding) are reported if this batch does not use them. In a very small model, an unused layer with only
-    a few weights can exceed the limit; freeze it with `requires_grad_(False)` to show that this is intended.
-    Layers that are frozen only after the call to `watch` are wrongly reported.
+    Before training, only one batch is used. Parts of the model that this batch does not need, such as experts,
+    other task heads or a mask embedding, are reported. In a very small model, an unused layer with only a few
+    weights can exceed the threshold; freeze it with `requires_grad_(False)`. Layers that are frozen only after the
+    call to `watch` are wrongly reported.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies";
@@ -98,7 +93,7 @@ class UnreachedParameters(Rule):
     def from_gradients(self, gradients: GradientFacts) -> Finding | None:
         """Find trainable parameters that got no gradient."""
         if not gradients.connected:
-            raise NotApplicable("needs a loss that reaches at least one parameter")
+            raise NotApplicable("needs a loss that depends on at least one parameter")
         unreached = gradients.unreached
         if not unreached:
             return None
@@ -154,10 +149,9 @@ class UnreachedParameters(Rule):
         names = [name for name, is_silent in zip(gradients.layers, silent, strict=True) if is_silent]
         count, known, one = int(held.sum()), len(gradients.steps), len(names) == 1
         return self.found(
-            f"{len(names)} of the {count} layers in the optimizer had no gradient at any of the "
+            f"{len(names)} of the {count} layers with parameters in the optimizer had no gradient at any of the "
             f"{known:,} recorded steps: {_listed(names)}. {'Its' if one else 'Their'} weights have not changed "
-            "since they were first sampled, while the other layers learned. "
-            f"{NO_PATH}",
+            f"since they were first sampled, while the other {_layers(count - len(names))} learned. {NO_PATH}",
             fix={
                 "torch": (
                     "use the output of these layers in the loss, with no .detach(), .data, NumPy or "
@@ -210,9 +204,10 @@ class UnreachedParameters(Rule):
             )
         )
         return self.found(
-            f"{len(zero)} of the {count} layers in the optimizer got gradients of exactly 0 at all "
-            f"{len(gradients.steps):,} recorded steps: {_listed(zero)}. {'Its' if one else 'Their'} weights have "
-            f"not changed since they were first sampled{but}, while the other layers learned. {why}.{also}",
+            f"{len(zero)} of the {count} layers with parameters in the optimizer got gradients of exactly 0 at "
+            f"all {len(gradients.steps):,} recorded steps: {_listed(zero)}. {'Its' if one else 'Their'} weights "
+            f"have not changed since they were first sampled{but}, while the other "
+            f"{_layers(count - len(zero) - len(none))} learned. {why}.{also}",
             fix=(
                 "if the RNN has several layers, use the state of the last layer: h_n[-1]",
                 "if the RNN is bidirectional, use both final states: torch.cat([h_n[-2], h_n[-1]], dim=1)",
@@ -270,6 +265,10 @@ def _only_decays(steps: StepHistory, updates: UpdateHistory) -> Array:
     same = decays.max(axis=0) - decays.min(axis=0) <= DECAY * decays.min(axis=0)
     shrinks = (np.diff(updates.weight_norms, axis=0) < 0).all(axis=0)
     return np.asarray(same.any(axis=0) & (ratios > 0).all(axis=0) & shrinks)
+
+
+def _layers(count: int) -> str:
+    return "layer" if count == 1 else "layers"
 
 
 def _listed(names: list[str]) -> str:

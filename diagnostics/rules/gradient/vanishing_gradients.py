@@ -30,19 +30,17 @@ class VanishingGradients(Rule):
     ## What it does
     In a watched run, detects two kinds of vanishing gradient.
 
-    Through layers: in the second half of the run, the gradient shrinks steadily from back to front, and the first
-    layers hardly change. The gradient of the first third of the layers is less than 1/100,000 of that of the last
-    third.
+    Through layers: in the second half of the run, the gradient shrinks steadily from the last layer to the first,
+    and the first layers hardly change.
 
-    Through time: in an RNN, LSTM or GRU, all positions share the same weights, so the weight gradients do not show
-    that only the last positions contribute. Instead, the gradient of the loss with respect to the layer's input is
-    measured, position by position, in a few steps. The rule fires if the gradient at the first positions is
-    negligible compared with that at the last, and the loss has not fallen.
+    Through time: in a few steps, the rule measures the gradient of the loss with respect to the input of an RNN,
+    LSTM or GRU, position by position. It fires if the gradient at the first positions is negligible compared with
+    the gradient at the last positions, and the loss has not fallen.
 
     ## Why it is bad
     Layers without a gradient keep their initial weights. A deep network then trains its last layers on random
-    features; a recurrent one uses only the end of each sequence. The loss stays at chance level, and no error is
-    raised.
+    features; a recurrent network uses only the end of each sequence. The loss stays at chance level, and no error
+    is raised.
 
     ## Example
     ```python
@@ -56,26 +54,23 @@ class VanishingGradients(Rule):
     ```
 
     ## Thresholds
-    Through time: the gradient at the first positions is at most 1e-5 of that at the end of the sequence (median
-    over the second half of at least 4 sampled steps). In a test with 40 positions, the first of which determines
-    the class, an `nn.RNN` learned nothing in 600 steps, and this ratio was at most 5e-8. An LSTM with an open
-    forget gate needed fewer than 200 steps. The median loss in the last quarter of the run must be above 90% of
-    that in the first quarter. A model that needs only the end of a sequence has such gradients too, but its loss
-    falls. No gradient may reach 100 times the median, because such a large step may have raised the loss.
+    Through time: the gradient at the first positions must be at most 1e-5 of the gradient at the end of the
+    sequence (median over the second half of at least 4 sampled steps). The median loss in the last quarter of the
+    run must be above 90% of the median loss in the first quarter.
 
-    Through layers: over at least 6 layers and 20 steps, the ratio must be at most 1e-5 and the rank correlation
-    between depth and gradient at least 0.8. Relative to the weight norm, the updates in the first third must be
-    at most 1e-5 and at least 1000 times smaller than those in the last third. Plain networks of 10 sigmoid layers
-    reach 1e-7 or less; residual networks, transformers and networks with batch norm stay above 1e-2.
-
-    These thresholds are our own.
+    Through layers: there must be at least 6 layers and 20 steps. The gradient in the first third of the layers
+    must be at most 1e-5 of the gradient in the last third. The rank correlation between depth and gradient must be
+    at least 0.8. Relative to the weight norm, the updates in the first third must be at most 1e-5 and at least
+    1000 times smaller than those in the last third. For comparison, this ratio of gradients is 1e-7 or less in
+    plain networks of 10 sigmoid layers, and above 1e-2 in residual networks, transformers and networks with batch
+    norm.
 
     ## Known problems
-    Adam divides by the gradient's own magnitude, so it updates even layers with a vanishing gradient; in that
-    case nothing is reported. Labels that cannot be learned at all look the same as labels that depend on
-    positions too far back. The gradients of an LSTM or GRU also vanish at first, until the gates have learned to
-    remember, so read the report at the end of a run. The rule covers only sequences of at least 16 positions, and
-    only recurrent layers from `torch.nn`, not cells in a loop.
+    Adam divides by the gradient's own magnitude, so it updates even layers with a vanishing gradient; in that case
+    nothing is reported. The rule cannot distinguish labels that cannot be learned at all from labels that depend
+    on positions too far back. In an untrained LSTM or GRU the gradients also vanish, so wait for the report at the
+    end of the run. The rule covers only sequences of at least 16 positions, and only recurrent layers from
+    `torch.nn`.
 
     ## Sources
     Yoshua Bengio et al., "Learning long-term dependencies with gradient descent is difficult" (1994); Sepp
@@ -109,9 +104,9 @@ class VanishingGradients(Rule):
         profile = _profile(layer)
         length = int(layer.lengths[-1])
         return self.found(
-            f"The gradient vanishes along the sequences of {length} positions in '{layer.module}' "
-            f"({layer.kind}). With respect to the layer's input, it is {profile.max():.2g} at the end and "
-            f"{_words(profile[0])} at the beginning, a ratio of {_of(share)} (medians over "
+            f"The gradient vanishes over the {length} positions of the sequences in '{layer.module}' "
+            f"({layer.kind}). The gradient with respect to the layer's input is {profile.max():.2g} at the end of "
+            f"the sequences and {_words(profile[0])} at the beginning, a ratio of {_of(share)} (medians over "
             f"{_later(layer.steps).size} sampled steps).{_decay(profile, length)} The layer cannot learn from the "
             f"beginning of a sequence, and the loss has not fallen: {losses.values[0]:.4g} at the first step, "
             f"{losses.values[-1]:.4g} at the last.",
@@ -205,11 +200,11 @@ def _decay(profile: Array, length: int) -> str:
     decades = math.log10(profile[there[-1]] / profile[there[0]]) if len(there) > 1 else 0.0
     if decades <= 0:
         return ""
-    return f" It decreases tenfold every {(there[-1] - there[0]) * length / PARTS / decades:.2g} positions."
+    return f" It shrinks tenfold every {(there[-1] - there[0]) * length / PARTS / decades:.2g} positions."
 
 
 def _words(value: float) -> str:
-    return f"{value:.2g}" if value > 0 else "0 (too small for float32)"
+    return f"{value:.2g}" if value > 0 else "0 (it underflows float32)"
 
 
 def _of(share: float) -> str:

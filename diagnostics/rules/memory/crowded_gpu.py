@@ -22,15 +22,14 @@ class CrowdedGpu(MessageRule):
     """Other processes take up the GPU's memory.
 
     ## What it does
-    When the GPU runs out of memory, uses PyTorch's message or the driver to find out how much memory other
-    processes hold. If this is most of the GPU's memory, and the request would have fitted without those
-    processes, they are the cause, not the batch. `diagnose gpu` reports a GPU that is nearly full and has several
-    processes on it.
+    When the GPU runs out of memory, finds out from PyTorch's message or the driver how much memory other processes
+    hold. Other processes are the cause if they hold most of the GPU's memory and the request would have fitted
+    without them. `diagnose gpu` reports a GPU that is nearly full and used by several processes.
 
     ## Why it is bad
     All processes on a GPU share its memory, and none can free the memory of another. The program that starts last
-    gets the error, even if its batch is small. An open notebook in another tab, a run suspended with Ctrl-Z, or
-    loader workers that outlived their parent hold memory without using it.
+    gets the error, even if its batch is small. A notebook that is still open in another tab, a run suspended with
+    Ctrl-Z, and loader workers that outlived their parent all hold memory without using it.
 
     ## Example
     ```python
@@ -49,9 +48,8 @@ class CrowdedGpu(MessageRule):
     of the memory must be free, and at least two processes must use the GPU.
 
     ## Known problems
-    For a process in another container or owned by another user, the process ID may be all that is known. The
-    command `diagnose gpu` also reports processes that share a GPU on purpose. Memory used by the driver or the
-    desktop is attributed to other processes if the message does not state how much this process holds.
+    If a process is in another container or owned by another user, only its process ID may be known. `diagnose gpu`
+    also reports processes that share a GPU on purpose.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("Memory management"); NVIDIA, "NVML API Reference"

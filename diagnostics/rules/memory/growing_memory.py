@@ -21,7 +21,8 @@ STEADILY = 0.9  # of the readings are higher than the one four readings earlier
 
 DETACHED = (
     "store loss.item() instead of loss",
-    "store output.detach() instead of output, if you need the tensor: it does not keep the graph alive",
+    "store output.detach() instead of output, if you need the tensor: a detached tensor does not keep the graph "
+    "alive",
 )
 
 
@@ -29,17 +30,15 @@ class GrowingMemory(Rule):
     """Memory use grows with every step until memory runs out.
 
     ## What it does
-    When memory has run out, searches your variables for objects that hold the graphs of many batches: a list, a
-    dict of lists, or a running sum of tensors. It adds up the activations that those graphs keep alive. For
-    Keras, it searches for collections of models from earlier training runs, or of the `History` objects that
-    reference them. In a watched run, it checks whether the graphs of old steps are still alive, and whether
-    memory use keeps growing.
+    When memory has run out, searches your variables for objects that hold the graphs of many batches, such as a
+    list or a running sum of tensors, and adds up the activations that they keep alive. For Keras, it searches for
+    collections of models from earlier training runs, or of their `History` objects. In a watched run, it checks
+    whether the graphs of old steps are still alive, and whether memory use keeps growing.
 
     ## Why it is bad
-    A loss or an output references its graph, and the graph holds every activation that the backward pass needs.
-    Usually both are freed with the batch. In a list or a running total, they are kept: with every batch, memory
-    use grows by the activations of one batch, and the run fails after a few hundred steps, on a batch no larger
-    than the others.
+    A loss or an output references its graph, and the graph holds every activation that the backward pass needs. If
+    a list or a running total keeps the graphs, memory use grows by one batch's activations in every step. The run
+    fails after a few hundred steps, on a batch no larger than the others.
 
     ## Example
     ```python
@@ -57,26 +56,20 @@ class GrowingMemory(Rule):
     ```
 
     ## Thresholds
-    When memory has run out, there must be ten graphs that share no node except the parameters. A step with
-    several losses has fewer than ten, and the outputs of a recurrent layer share one graph. In Keras, there must
-    be at least two models with an optimizer besides the one being trained. The finding is an error if the graphs
-    or models hold at least as much memory as the failed allocation requested.
+    When memory has run out, there must be at least ten graphs that share no node except the parameters. In Keras,
+    there must be at least two models with an optimizer besides the model being trained. The finding is an error if
+    the graphs or models hold at least as much memory as the failed allocation requested.
 
     In a watched run, there must be at least 8 sampled graphs that are more than 30 steps old, and at least 90% of
-    these must be alive, whatever the memory use. Without such graphs, accelerator memory must grow by 256 MiB and
-    by 30% over the second half of a run of at least 300 steps, with at least 16 readings. It must grow steadily
-    to the end: in each third, at least half as fast as overall. A process's memory use can grow for many reasons,
-    such as cached data, so this finding is only a note.
-
-    These thresholds are our own.
+    these graphs must still be alive. Without such graphs, the run must have at least 300 steps, and accelerator
+    memory must grow by 256 MiB and by 30% over the second half of the run, with at least 16 readings. In each
+    third of that half, it must grow at least half as fast as overall. The finding is then a note, because memory
+    use can grow for many reasons, such as cached data.
 
     ## Known problems
-    Tensors in an object's attributes, in a closure or on the host are missed, and so is memory that grows inside
-    a library. All batches are assumed to be as large as the smaller of the first and the last. Losses collected
-    on purpose, to be summed before one `backward()`, are reported: they do hold the memory of their graphs, and
-    calling `backward()` on each gives the same gradient without it. In a watched run, a graph counts as alive if
-    any tensor computed in it is still alive, whatever references that tensor. After `backward()`, a graph holds
-    only its nodes, a few hundred bytes each, so a list of losses may take a long time to matter.
+    Tensors in an object's attributes, in a closure or on the host are missed, and so is memory that grows inside a
+    library. Losses that are collected on purpose, to be summed before one `backward()`, are reported. Call
+    `backward()` on each loss instead, which gives the same gradient with less memory.
 
     ## Sources
     PyTorch's "Frequently Asked Questions" ("My model reports 'cuda runtime error(2): out of memory'": "Don't

@@ -93,14 +93,14 @@ class OutOfMemory(MessageRule):
     ## What it does
     Recognises four signs: PyTorch's message about a GPU, a failed allocation on the host, a message from
     TensorFlow's allocator, and a process killed by the operating system. Reports the size of the request and the
-    free memory. If it has the exception itself, not only its text, it also adds up the memory that the model
-    needs whatever the batch size: weights, one gradient for each trainable weight, and the optimizer's state.
-    `diagnostics.largest_batch` searches for the largest batch that fits, with each trial in its own process.
+    free memory. If the exception itself is available, the rule also adds up the memory that the model needs
+    whatever the batch size: weights, gradients, and the optimizer's state. `diagnostics.largest_batch` searches
+    for the largest batch that fits, and tries each size in its own process.
 
     ## Why it is bad
-    The run ends. The model needs a fixed amount of memory. A batch needs memory for the activations that the
-    backward pass uses. That amount grows in proportion to the number of rows, and at least in proportion to their
-    length. So you can reduce the batch, unless the model alone is too large.
+    The model needs a fixed amount of memory. A batch needs memory for its activations, which grows in proportion
+    to the number of rows and at least in proportion to their length. A smaller batch helps, unless the model alone
+    is too large.
 
     ## Example
     ```python
@@ -123,13 +123,12 @@ class OutOfMemory(MessageRule):
     ```
 
     ## Thresholds
-    The model itself is the cause if weights, gradients and optimizer state need 90% of the memory: the rest is too
-    little for a useful batch. Adam and its variants store two numbers per weight; SGD with momentum stores one.
+    The model itself is the cause if weights, gradients and optimizer state need 90% of the memory. Adam and its
+    variants store two numbers per weight; SGD with momentum stores one.
 
     ## Known problems
-    The sum does not include a second copy of the weights in half-precision training, or the workspaces of cuDNN
-    and cuBLAS. For a model on several GPUs, the sum covers all of them. Signal 9 does not always mean that memory
-    ran out; the system log shows the reason.
+    The sum does not include the workspaces of cuDNN and cuBLAS or, in half-precision training, a second copy of
+    the weights. Signal 9 does not always mean that memory ran out; the system log shows the reason.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("Memory management"); Samyam Rajbhandari et al., "ZeRO: Memory

@@ -28,14 +28,13 @@ class TensorflowHoldsGpu(Rule):
     """TensorFlow has reserved nearly the whole GPU.
 
     ## What it does
-    Looks for a process on the GPU that has loaded TensorFlow and holds nearly all of the memory: in `diagnose
-    gpu`, and after another process ran out of GPU memory.
+    Looks for a process on the GPU that has loaded TensorFlow and holds nearly all of the memory: in
+    `diagnose gpu`, and after another process ran out of GPU memory.
 
     ## Why it is bad
-    On first use, TensorFlow reserves nearly all of the memory of every visible GPU, whatever the model needs, and
-    manages it itself. It frees the memory only when the process ends, not when a model is deleted. The next
-    process on that GPU, such as a second notebook, gets only what is left and fails. Its error message shows only
-    its own request, not the process that holds the memory.
+    TensorFlow reserves nearly all of the memory of every visible GPU, whatever the model needs, and frees it only
+    when the process ends. The next process on that GPU, such as a second notebook, gets only what is left and
+    fails. The error message shows only the size of the failed request, not the process that holds the memory.
 
     ## Example
     ```python
@@ -50,14 +49,13 @@ class TensorflowHoldsGpu(Rule):
     ```
 
     ## Thresholds
-    A TensorFlow process must hold at least 80% of the GPU's memory. TensorFlow never holds all of it, because it
-    leaves some for the CUDA libraries and cannot reserve what other processes already hold.
+    A TensorFlow process must hold at least 80% of the GPU's memory. The finding is a note if this process is alone
+    on the GPU, and a warning if other processes use it too.
 
     ## Known problems
-    From outside, reserved and used memory look the same: only the process itself knows how much it uses
-    (`tf.config.experimental.get_memory_info("GPU:0")`). So the finding is a note if the process is alone on the
-    GPU, and a warning if there are others. A program that imports both TensorFlow and PyTorch counts as a
-    TensorFlow process. The rule cannot see which libraries another user's process has loaded.
+    From outside the process, reserved and used memory look the same: only the process itself knows how much of the
+    memory it uses (`tf.config.experimental.get_memory_info("GPU:0")`). A program that imports both TensorFlow and
+    PyTorch is treated as a TensorFlow process.
 
     ## Sources
     TensorFlow's guide "Use a GPU" ("Limiting GPU memory growth").
@@ -70,7 +68,7 @@ class TensorflowHoldsGpu(Rule):
     def from_card(self, card: CardFacts) -> Finding | None:
         """Look for a TensorFlow process that holds nearly all of the GPU."""
         if card.holders and all(holder.frameworks is None for holder in card.holders):
-            raise NotApplicable("needs to know which libraries the processes on the GPU have loaded")
+            raise NotApplicable("it is not known which libraries the processes on the GPU have loaded")
         holder = _tensorflow(card.holders, card.total)
         if holder is None or holder.size is None:
             return None

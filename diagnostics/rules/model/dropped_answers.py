@@ -18,9 +18,8 @@ class DroppedAnswers(Rule):
     are exactly 0 only in training mode.
 
     ## Why it is bad
-    The loss compares the targets with predictions that dropout has randomly set to 0 or scaled up. No weights can
-    make an erased prediction correct: the training loss stays high, the gradient is noisy, and the trained model's
-    probabilities are wrong. Dropout belongs between hidden layers.
+    No choice of weights can make an erased prediction correct. The training loss stays high, the gradient is
+    noisy, and the trained model's probabilities are wrong. Dropout belongs between hidden layers.
 
     ## Example
     ```python
@@ -33,12 +32,11 @@ class DroppedAnswers(Rule):
     ```
 
     ## Thresholds
-    In both training-mode runs, between 2% and 99% of the predictions are 0 (our choice), and in evaluation mode
-    none are. If all of them were 0, an earlier layer might have been dropped entirely. The target of the loss must
-    be known, because dropping features that one model passes to another is legitimate.
+    In both training-mode runs, between 2% and 99% of the predictions must be 0. In evaluation mode, none of the
+    predictions may be 0. The target of the loss must be known.
 
     ## Known problems
-    Predictions that are dropped on purpose are reported. Dropout that does not write zeros is missed.
+    Predictions that are dropped on purpose are reported too.
 
     ## Sources
     Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting" (2014), which drops
@@ -53,7 +51,7 @@ class DroppedAnswers(Rule):
         """Compare the zeros among the predictions of both modes."""
         dropped = dependence.dropped
         if dropped is None:
-            raise NotApplicable("needs a copy of the model, and the targets of its predictions")
+            raise NotApplicable("needs a model that can be copied, and the targets of its predictions")
         if not MIN_RATE <= dropped <= MAX_RATE:
             return None
         return self.found(

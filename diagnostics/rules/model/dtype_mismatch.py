@@ -37,14 +37,14 @@ class DtypeMismatch(MessageRule):
     """An operation received tensors of different dtypes, or of a dtype that it does not support.
 
     ## What it does
-    Recognises the error messages from PyTorch 0.4 to 2.13 and TensorFlow, and determines from the stack frames
+    Recognises the error messages of PyTorch 0.4 to 2.13 and of TensorFlow, and determines from the stack frames
     which tensor has which dtype.
 
     ## Why it is bad
-    PyTorch does not cast the operands of a matrix product or a convolution, since silently promoting them to
-    float64 would double memory and time. Four causes are common: NumPy's float64, integer features that were
-    never converted, a half-precision model that receives float32 inputs, and a target of the wrong kind. Cross
-    entropy takes class indices as int64; binary cross entropy and squared errors take floating-point targets.
+    PyTorch does not convert the operands of a matrix product or a convolution to a common dtype. There are four
+    common causes: NumPy's float64, integer features that were never converted, a half-precision model that
+    receives float32 inputs, and a target of the wrong type. Cross entropy takes class indices as int64; binary
+    cross entropy and squared errors take floating-point targets.
 
     ## Example
     ```python
@@ -62,8 +62,7 @@ class DtypeMismatch(MessageRule):
     None: the rule fires only after an operation has failed.
 
     ## Known problems
-    The finding lists the failing function's tensors under that function's variable names, which may differ from
-    yours. Older versions of PyTorch report only one dtype, or none.
+    The finding lists tensors by the variable names in the failing function, which may differ from yours.
 
     ## Sources
     The documentation for `torch.nn.functional.cross_entropy` (target: class indices, int64) and

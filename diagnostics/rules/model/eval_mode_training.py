@@ -26,13 +26,13 @@ class EvalModeTraining(MessageRule):
     ## What it does
     Checks whether the model is in evaluation mode even though it has layers that behave differently in training,
     such as dropout and batch norm. In a watched run, it checks the mode of these layers during the backward
-    passes. In Keras, it checks after the run whether a call in training mode has ever changed their state, such as
-    the seed of dropout or batch norm's statistics.
+    passes. In Keras, it checks after the run whether a call in training mode has ever changed the state of these
+    layers, such as the dropout seed or the batch norm statistics.
 
     ## Why it is bad
-    In evaluation mode dropout is off, so the model overfits sooner, and batch norm uses its running statistics
-    without updating them. In a new model, the running mean is 0 and the running variance 1, whatever the data. No
-    error is raised.
+    In evaluation mode, dropout is off, so the model overfits sooner. Batch norm uses its running statistics
+    without updating them. In a new model, these statistics are a mean of 0 and a variance of 1, whatever the data
+    is. No error is raised.
 
     ## Example
     ```python
@@ -51,18 +51,18 @@ class EvalModeTraining(MessageRule):
     ```
 
     ## Thresholds
-    None: one layer that depends on the mode is enough, provided that the model as a whole is in evaluation mode.
+    Before training, the model as a whole must be in evaluation mode, and a single mode-dependent layer is enough.
+    Frozen layers and dropout with p = 0 are left out.
+
     A watched run is reported if it ends with at least 8 sampled steps in which none of the mode-dependent layers
-    was in training mode. It is also reported if all steps in evaluation mode used batches of one dataset, all
-    other steps used batches of another, and the two alternated at least twice. This means that the validation
-    code trains the model. Frozen layers and dropout with p = 0 do not count.
+    was in training mode. A run is also reported if the validation code trains the model: all steps in evaluation
+    mode used batches of one dataset, all other steps used batches of another dataset, and the two datasets
+    alternated at least twice.
 
     ## Known problems
-    Before training this is only a note, because the training loop usually calls `model.train()` itself, and
-    `examine` does not see the loop. If the loop is known to set the mode, as Hugging Face's Trainer and Keras do,
-    the rule does not apply. A backbone that is kept in evaluation mode on purpose, inside a model in training
-    mode, is not reported. Fine-tuning a whole model in evaluation mode, to keep the pretrained statistics of batch
-    norm, is a legitimate choice, but a watched run that does so is reported.
+    Before training, the finding is only a note, because the training loop usually calls `model.train()`. The rule
+    does not apply to the Hugging Face Trainer or to Keras, which set the mode themselves. If you fine-tune a
+    whole model in evaluation mode to keep the pretrained batch norm statistics, ignore this rule.
 
     ## Sources
     PyTorch's documentation for `torch.nn.Module.eval`; Hugging Face's documentation for

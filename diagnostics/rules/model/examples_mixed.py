@@ -49,15 +49,13 @@ class ExamplesMixed(Rule):
 
     ## What it does
     Runs a copy of the model in evaluation mode on a few examples of one batch, replaces all but one of them, and
-    checks whether the prediction for that example changes. If it does, the rule looks for an operation along the
-    batch axis: a softmax over that axis, a `view` that moves values from one example to another, an LSTM or an
-    attention layer that treats the batch as time. Then it runs the same examples in reverse order. If only the
-    position of an example in the batch affects its prediction, the model numbers positions along the batch axis.
+    checks whether the prediction for that example changes. If the prediction changes, the rule looks for an
+    operation along the batch axis, such as a softmax, or an LSTM that treats the batch axis as time.
 
     ## Why it is bad
-    In a shuffled batch, an example has nothing to do with its neighbours. A softmax over the batch makes the
-    examples compete for each class; an LSTM without `batch_first` reads the batch as one sequence. The loss may
-    still fall, but at inference, where batches differ, the same example gets a different prediction.
+    A softmax over the batch makes the examples compete for each class; an LSTM without `batch_first` reads the
+    batch as one sequence. The loss may still fall, but at inference the same example gets a different prediction
+    in a different batch.
 
     ## Example
     ```python
@@ -71,16 +69,15 @@ class ExamplesMixed(Rule):
     ```
 
     ## Thresholds
-    The prediction must change by more than 1/10000 of the root mean square of the predictions, about a hundred
-    times as much as rounding errors in float32 do. The finding is an error if runs with two batch sizes identify
-    the operation and it cannot be intentional. It is a warning for attention, and for a softmax inside the model,
-    if the rows are known to be shuffled; otherwise it is a note.
+    The prediction must change by more than 1/10000 of the root mean square of the predictions. The finding is an
+    error if runs with two batch sizes identify the operation and it cannot be intentional. For attention, and for
+    a softmax inside the model, the finding is a warning if the rows are known to be shuffled. In all other cases
+    it is a note.
 
     ## Known problems
     Some models compare examples on purpose: attention between rows, minibatch statistics in a discriminator,
-    experts with limited capacity. Their predictions change as well, so the finding is often only a note. Models
-    whose rows are nodes of a graph are not checked. Neither are models whose first axis may be a sequence of
-    positions, unless a DataLoader stacked the rows or the targets are the next tokens of the input.
+    experts with limited capacity. For such models, the finding is often only a note. Models whose rows are nodes
+    of a graph are not checked.
 
     ## Sources
     The documentation for `torch.nn.LSTM` (`batch_first`) and `torch.nn.Softmax` (`dim`); Andrej Karpathy, "A
@@ -104,7 +101,7 @@ class ExamplesMixed(Rule):
         others = dependence.compared - 1
         return self.found(
             f"Replacing the other {others} examples in the batch changes the prediction for an example by "
-            f"{change:.2g}; predictions for different examples differ by {spread:.2g}. "
+            f"{change:.2g}; for comparison, predictions for different examples differ by {spread:.2g}. "
             f"{_explained(mixing, dependence.ends_in_it)}",
             fix=GENERAL if mixing is None else _fix(mixing),
             severity=_severity(dependence),
@@ -125,9 +122,9 @@ class ExamplesMixed(Rule):
             return None
         return self.found(
             "The prediction for an example depends on its position in the batch: reversing the order of the "
-            f"{dependence.compared} examples changes it by {moved:.2g}; predictions for different examples "
-            f"differ by {dependence.spread:.2g}. The model uses the row index: it counts positions along the "
-            "batch axis, or treats part of the batch differently.",
+            f"{dependence.compared} examples changes it by {moved:.2g}; for comparison, predictions for "
+            f"different examples differ by {dependence.spread:.2g}. The model uses the row index: it counts "
+            "positions along the batch axis, or treats part of the batch differently.",
             fix=(
                 "index positional encodings by time: pe[:, : x.size(1)] for inputs of shape (batch, time, "
                 "features)",

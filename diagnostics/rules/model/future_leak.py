@@ -30,9 +30,9 @@ class FutureLeak(Rule):
     """A language model can see the token that it has to predict.
 
     ## What it does
-    Finds the input whose next tokens are the targets of the loss. On a copy of the model in evaluation mode,
-    replaces one of its tokens and compares the predictions of that token, which are made one position earlier.
-    Then it replaces all tokens before that position: if this changes nothing, the mask is inverted.
+    Finds the input whose next tokens are the targets of the loss. On a copy of the model in evaluation mode, the
+    rule replaces one token and checks whether the prediction at the position before it changes. It then replaces
+    all earlier tokens: if the prediction stays the same, the mask is inverted.
 
     ## Why it is bad
     A model that sees the next token learns to copy it: the loss falls far below what the language allows, and an
@@ -53,13 +53,12 @@ class FutureLeak(Rule):
     ```
 
     ## Thresholds
-    The prediction must change by more than 1/1000 of the spread of the predictions across positions; in a causal
-    model, it changes by rounding errors at most. Four positions are tested, and the largest change counts.
+    The prediction must change by more than 1/1000 of the spread of the predictions across positions. In a causal
+    model, the prediction changes only by rounding errors.
 
     ## Known problems
     The rule applies only if cross entropy is the whole loss and the targets are the next tokens of exactly one
-    input. A model is not checked if it has a layer that summarises the text, or if it starts a recurrent layer
-    from a given state. It may be an autoencoder, which is allowed to read the whole text.
+    input. Models that may be autoencoders are not checked, because an autoencoder may read the whole text.
 
     ## Sources
     Vaswani et al., "Attention Is All You Need" (2017), section 3.2.3, on masking later positions; forum questions
@@ -93,9 +92,9 @@ class FutureLeak(Rule):
         return self.found(
             f"The targets are the next tokens of {shown}, but the model already sees these tokens. Replacing "
             f"the token at position {future.position + 1} of {future.length} changes the prediction of that "
-            f"token, made at position {future.position}, by {future.change:.2g} (predictions at different "
-            f"positions differ by {future.spread:.2g}). The model learns to copy the next token, and generates "
-            f"noise when there is no token to copy.{INVERTED if inverted else ''}",
+            f"token, made at position {future.position}, by {future.change:.2g} (for comparison, "
+            f"predictions at different positions differ by {future.spread:.2g}). The model learns to copy the "
+            f"next token, and generates noise when there is no token to copy.{INVERTED if inverted else ''}",
             fix=TURNED if inverted else None,
             evidence={
                 "past": future.past,

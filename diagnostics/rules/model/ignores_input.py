@@ -30,14 +30,13 @@ class IgnoresInput(Rule):
     """The model makes the same prediction for every input.
 
     ## What it does
-    Trains a copy of the model on one batch and compares its predictions for the examples of that batch before and
-    after training. The examples and their labels differ, so the predictions should differ too, at least after
-    training. For an autoencoder, meaning any model whose target is its input, it compares the predictions of the
-    trained model. A softmax over a single unit is found without training, because every prediction is 1.
+    Trains a copy of the model on one batch and compares its predictions for different examples, before and after
+    training. If the model's target is its own input, as for an autoencoder, the rule compares the predictions of
+    the trained model. A softmax over a single unit is found without training, because every prediction is 1.
 
     ## Why it is bad
     The input does not reach the output, so training can only find the best constant prediction. The loss still
-    falls to the level of that prediction, so the problem merely looks hard.
+    falls to the loss of that constant prediction, so the task merely looks hard.
 
     ## Example
     ```python
@@ -54,27 +53,20 @@ class IgnoresInput(Rule):
     ```
 
     ## Thresholds
-    The spread of the predictions across examples, divided by their root mean square, must be below 1e-6. This is
-    about eight times the rounding error of float32 (1.2e-7), so only predictions that are equal up to rounding
-    count as equal. This must hold both before and after training. A head initialised to zero predicts a constant
-    only at first, and a model whose units die in training predicts a constant only at the end, even though both
-    read their input.
+    The spread of the predictions across examples, divided by their root mean square, must be below 1e-6 both
+    before and after training.
 
-    After 200 steps, an autoencoder is reported if
+    An autoencoder is reported after 200 steps or more if
 
-    - its predictions are close to the mean input,
-    - they vary less than 20% as much from example to example as the inputs do, and
+    - its predictions are close to the mean input, and that mean is not close to 0,
+    - its predictions vary less than 20% as much from example to example as the inputs do, and
     - the loss fell by less than 2% from the third quarter of the run to the last.
 
-    The mean input must not be close to 0, as it may be for residuals. These limits are our own.
-
     ## Known problems
-    Batches for which a constant prediction is correct, because all inputs or all labels are equal, are not
-    checked. Nothing is reported if the copy's loss ever fell below that of the best constant prediction. In that
-    case, the copy did distinguish the examples, and the predictions became equal again only because the learning
-    rate was too high. A baseline that ignores its input on purpose is reported. Predictions that differ by less
-    than a millionth of their size, such as large regression targets that are almost equal, are reported too;
-    standardise such targets.
+    Batches in which all inputs or all labels are equal are not checked. Nothing is reported if the copy's loss
+    ever fell below that of the best constant prediction, because the copy then used its input. A baseline that
+    ignores its input on purpose is reported. Large regression targets that are almost equal are reported if the
+    predictions for them differ by less than a millionth of their size; standardise such targets.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "input-independent baseline".

@@ -20,14 +20,12 @@ class MissingActivation(Rule):
     """Layers follow one another with no activation function between them, so the model is linear.
 
     ## What it does
-    Runs a copy of the model at points on the line through two examples, both between them and far beyond. The
-    predictions of a linear model change in proportion to the distance along the line. A sigmoid or a softmax at
-    the end is inverted first. Then the rule halves the weights of one layer at a time; a layer belongs to the
-    linear stack if this halves the differences between predictions.
+    Runs a copy of the model at points along the line through two examples. For a linear model, the predictions
+    change in proportion to the distance along the line.
 
     ## Why it is bad
-    A linear function of a linear function is linear. Stacked layers without an activation can do no more than one
-    layer: no XOR, no ring, no wave, and the loss goes no lower than that of a linear regression.
+    Stacked layers without an activation can do no more than one linear layer, and their loss goes no lower than
+    that of a linear regression.
 
     ## Example
     ```python
@@ -45,16 +43,16 @@ class MissingActivation(Rule):
 
     ## Thresholds
     At five points along the line, the predictions must deviate from proportionality by less than 1/1000 of the
-    distance between the predictions for the two examples. There must be at least two layers, none of them
-    narrower than both the input and the output, because a bottleneck is a deliberate factorisation. The finding
-    is a warning if an RBF (radial basis function) fit to some training rows proves that there is more to learn.
-    The fit must also predict other rows. If the loss is a squared error, the final error of the run must be at
-    least twice that of the fit. Otherwise it is a note. These numbers are our own.
+    distance between the predictions for the two examples. There must be at least two layers, none of them narrower
+    than both the input and the output, because a bottleneck is a deliberate factorisation.
+
+    The finding is a warning if an RBF (radial basis function) fit to some training rows also predicts other rows.
+    If the loss is a squared error, the final error of the run must also be at least twice the error of the fit. In
+    all other cases, the finding is a note.
 
     ## Known problems
-    Networks that are intentionally deep and linear, as in studies of their training, are reported as a note. Only
-    models with a single numeric input are checked. A single missing activation is not detected if the model has
-    others, since that model is not linear.
+    Networks that are intentionally deep and linear are reported as a note. Only models with a single numeric input
+    are checked. A missing activation is not detected if the model has other activations.
 
     ## Sources
     Goodfellow, Bengio and Courville, "Deep Learning" (2016), 6.1: learning XOR.
@@ -65,9 +63,9 @@ class MissingActivation(Rule):
     FIXES = {
         "torch": (
             "add an nn.ReLU() between the layers, but not after the last one",
-            "call x = torch.relu(self.layer(x)) in forward(), for each layer but the last",
+            "call x = torch.relu(self.layer(x)) in forward(), for every layer except the last",
         ),
-        "keras": 'keras.layers.Dense(64, activation="relu") for each layer but the last',
+        "keras": 'keras.layers.Dense(64, activation="relu") for every layer except the last',
     }
 
     @check

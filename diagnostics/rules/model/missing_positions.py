@@ -33,13 +33,13 @@ class MissingPositions(Rule):
 
     ## What it does
     After the run, permutes the tokens of some rows, along with their masks, and compares the predictions of a copy
-    of the model. The rule fires if every prediction stays the same, or moves along with its token, in a model
-    whose attention covers all positions.
+    of the model. The rule fires if attention covers all positions and every prediction either stays the same or
+    moves along with its token.
 
     ## Why it is bad
-    Attention operates on a set: nothing in it distinguishes the first token from the last. Without position
-    embeddings, "dog bites man" and "man bites dog" are the same to the model, and anything that depends on the
-    order cannot be learned. The loss falls only as far as the words alone allow, so the model merely looks weak.
+    Attention treats its input as a set. Without position embeddings, "dog bites man" and "man bites dog" are the
+    same to the model, and it cannot learn anything that depends on the order. The loss still falls as far as is
+    possible from the words without their order.
 
     ## Example
     ```python
@@ -53,21 +53,24 @@ class MissingPositions(Rule):
     ```
 
     ## Thresholds
-    No prediction may change by more than 1/10000 of the spread of the predictions. At least half of the rows in
-    the batch must be unsorted and contain a repeated token: items in a basket and columns of a table do not
-    repeat. The final loss must be more than half that of a constant prediction; if it is lower, the words alone
-    were enough.
+    None of the predictions may change by more than 1/10000 of the spread of the predictions. At least half of the
+    rows in the batch must be unsorted and contain a repeated token; otherwise the rows may be sets. The final loss
+    must be more than half that of a constant prediction.
 
-    The finding is a note if the loss of a constant prediction is not known, or if the last third of the losses is
-    still more than 10% below the second third. The words may yet be enough. It is also a note unless one of two
-    tests shows that the order matters. If each token has a target, two equal tokens in a row must have different
-    targets at least half as often as any two tokens do. Otherwise, a fit to the token positions must predict
-    other rows with at most 80% of the error of a fit to the token counts. For classes, the error must also be
-    lower by three standard errors. These numbers are our own.
+    The finding is a warning only if one of two tests shows that the order matters:
+
+    - If each token has a target: two equal tokens in a row have different targets at least half as often as any
+      two tokens.
+    - If each row has a target: a model fitted to the token positions predicts other rows with at most 80% of the
+      error of a model fitted to the token counts. For classes, its error must also be lower by at least three
+      standard errors.
+
+    The finding is also a note if the loss of a constant prediction is not known, or if the training loss still
+    fell by more than 10% from the second third of the run to the last third.
 
     ## Known problems
-    A causal mask reveals the order of a text to the model, so decoders without position embeddings are not
-    reported. Rows of floats are not checked: they may be the points of a point cloud, which has no order.
+    Decoders without position embeddings are not reported, because a causal mask reveals the order. Rows of floats
+    are not checked, because they may be point clouds.
 
     ## Sources
     Vaswani et al., "Attention Is All You Need" (2017), section 3.5, on positional encoding; Haviv et al.,
@@ -81,7 +84,7 @@ class MissingPositions(Rule):
         "torch": (
             "self.position = nn.Embedding(max_length, width); x = self.embed(tokens) + "
             "self.position(torch.arange(tokens.shape[1], device=tokens.device))",
-            "add sinusoidal position encodings before the first layer of the encoder",
+            "add sinusoidal positional encodings before the first layer of the encoder",
         ),
     }
 

@@ -17,17 +17,16 @@ class PackedExamplesAttend(Rule):
     """Documents that are packed into one row attend to each other.
 
     ## What it does
-    Finds rows in a language model's batches that hold several documents: their positions restart, an input numbers
-    the documents, or the labels at the beginning of each are ignored, like those of a prompt. On a copy of the
-    model in evaluation mode, replaces the words of the first document and compares the predictions for the second.
-    Also measures the loss on the second document in three places: in its own row, after a different first
-    document, and alone in a row.
+    Finds rows in a language model's batches that contain several documents. In such rows, the positions restart,
+    an input numbers the documents, or the labels at the beginning of each document are ignored. On a copy of the
+    model in evaluation mode, the rule replaces the words of the first document and compares the predictions for
+    the second. It also measures the loss on the second document after the original first document, after a
+    different document, and on its own.
 
     ## Why it is bad
     If packed documents are related, such as two wordings of one question, the model learns to copy from the
-    previous document. The loss is low because the row contains the answer. When the model is served, it sees each
-    prompt alone, and it has learned less than the loss suggests. Unrelated documents are noise in each other's
-    context.
+    previous document. At inference, the model sees each prompt alone, and it has learned less than the loss
+    suggests. Unrelated documents add noise to each other's context.
 
     ## Example
     ```python
@@ -47,23 +46,19 @@ class PackedExamplesAttend(Rule):
     ```
 
     ## Thresholds
-    A log-probability in the second document must change by more than 1/1000 of the spread of the
-    log-probabilities across positions; with one mask per document, it changes by rounding errors at most. A
-    document needs at least 4 tokens and 2 targets. The documents in a batch must differ in length, because
-    segments of equal length may be the rows of an image or another grid. Up to 4 rows are tested.
+    At least one log-probability in the second document must change by more than 1/1000 of the spread of the
+    log-probabilities across positions. A document needs at least 4 tokens and 2 targets. The documents in a batch
+    must differ in length, because segments of equal length may be the rows of an image.
 
-    The finding is a warning only if the script itself treats the documents as separate, in one of two ways:
+    The finding is a note unless the script itself separates the documents in one of two ways:
 
     - The positions restart, and all documents begin or all end with the same token.
-    - The documents are numbered, and the first token of each is not a target.
-
-    Otherwise it is a note: if only the labels show where documents begin, they may be the turns of one
-    conversation, which should attend to each other.
+    - The documents are numbered, and the first token of each document is not a target.
 
     ## Known problems
-    The targets must be the tokens of one of the inputs. Documents that are separated only by an end token are not
-    reported: many models are pretrained on such rows. If your rows are conversations in which positions restart at
-    each turn, ignore this rule.
+    The rule applies only if the targets are the tokens of one of the inputs. Documents that are separated only by
+    an end token are not reported, because many models are pretrained on such rows. If your rows are conversations
+    whose turns should attend to each other, ignore this rule.
 
     ## Sources
     Public issues about packing that made fine-tuned models worse when the packed examples were related; the
@@ -104,14 +99,19 @@ class PackedExamplesAttend(Rule):
             return None
         told = {"positions": packing.closed, "segments": packing.separated}.get(packing.mark, False)
         return self.found(
-            f"{_holds(packing.rows, surely=told)} {packing.documents} documents: {_mark(packing)}. But the "
+            f"{_holds(packing.rows, surely=told)} {packing.documents} documents: {_mark(packing, told)}. But the "
             "documents attend to each other: replacing the words of a row's first document changes the "
             f"predictions for its second document by up to {packing.change:.2g} (for comparison, "
             f"log-probabilities at different positions differ by {packing.spread:.2g}). The second document's "
             f"loss changes by {packing.loss_moves:.2g} on average, from {packing.loss:.2g} to "
             f"{packing.loss_exchanged:.2g}."
             + _alone(packing, trained=dependence.trained)
-            + ("" if told else " If each row is a single text, such as a conversation, this is correct."),
+            + (
+                ""
+                if told
+                else " If each row is a single text, such as a conversation, attention across these boundaries is "
+                "expected."
+            ),
             evidence={
                 "mark": packing.mark,
                 "trained": dependence.trained,
@@ -134,11 +134,11 @@ def _holds(rows: int, *, surely: bool) -> str:
     return f"{rows} rows of this batch {'hold' if surely else 'may hold'}"
 
 
-def _mark(packing: PackingFacts) -> str:
+def _mark(packing: PackingFacts, told: bool) -> str:
     shown = "an input" if packing.marker.isdigit() else repr(packing.marker)
     return {
-        "positions": f"the positions in {shown} restart with each document",
-        "segments": f"{shown} contains the document numbers",
+        "positions": f"the positions in {shown} restart {'with each document' if told else 'in mid-row'}",
+        "segments": f"{shown} {'contains the' if told else 'seems to contain'} document numbers",
         "labels": "they all begin with the same token, and the labels at their start are ignored",
     }[packing.mark]
 

@@ -19,22 +19,18 @@ class PaddingAttended(Rule):
 
     ## What it does
     After the run, the rule finds an input whose rows end in padding of different lengths. It runs the trained
-    model on padded rows with and without their padding, and again with their words replaced by words from other
-    rows. The rule fires if replacing the words changes the prediction without padding but barely changes it with
-    padding, or if the prediction without padding is NaN. It also fires if the mask passed to a PyTorch attention
-    layer hides every word of the batch and none of the padding.
+    model on some rows with and without their padding, and again with other words. The rule fires if the words
+    change the prediction without padding but hardly change it with padding, or if the prediction without padding
+    is NaN. It also fires if the mask of a PyTorch attention layer masks every word in the batch but none of the
+    padding.
 
-    To remove the padding, the rule trims the row to its words. If the model needs a fixed length, it moves the
-    padding to the other end instead.
-
-    Under `diagnose run`, it also reports transformers' warning that `generate()` received right-padded prompts: a
-    decoder continues each of them after the padding.
+    Under `diagnose run`, the rule also reports transformers' warning that `generate()` received right-padded
+    prompts.
 
     ## Why it is bad
-    The last output of a recurrent network on a padded row comes after all of the padding, by which time the words
-    are forgotten. A mask that is true for the words, where the layer expects it to be true for the padding, hides
-    exactly what should be read. If a row has no padding, such a mask hides everything, and a softmax over nothing
-    is NaN.
+    A recurrent network gives its last output on a padded row only after reading all of the padding, and by then it
+    has forgotten the words. PyTorch's attention layers expect a mask that is true for the padding. A mask that is
+    true for the words hides everything that should be read; in a row without padding, the result is NaN.
 
     ## Example
     ```python
@@ -53,16 +49,13 @@ class PaddingAttended(Rule):
     ```
 
     ## Thresholds
-    At least four rows must have padding; up to six of them, those with the most padding, are used. With padding,
-    replacing all words but the first must change the prediction less than 1/50 as much as it does without
-    padding. The predictions for rows with at least half of the longest padding must differ from each other just
-    as little. A mean over all positions still depends on the words, so it is not reported. Neither is a model
-    that has learned to carry information across the padding: its predictions differ from row to row, even if they
-    are too confident to change when a few words change.
+    At least four rows must have padding. When all words but the first are replaced, the prediction with padding
+    must change by less than 1/50 of the change without padding. The rows with the most padding (at least half of
+    the longest) must also have nearly equal predictions, by the same factor.
 
     ## Known problems
-    The model must give one prediction per row. Padding at the start is not checked: the words come last, so they
-    are remembered.
+    Only models that give one prediction per row are checked. Padding at the start is not checked, because the
+    words then come last.
 
     ## Sources
     The documentation for `torch.nn.MultiheadAttention` (`key_padding_mask`: True is ignored) and
@@ -79,7 +72,7 @@ class PaddingAttended(Rule):
         if padding is None:
             raise NotApplicable(dependence.why_not.get("padding", "needs a padded input"))
         if not dependence.trained:
-            raise NotApplicable("needs the model's state after the run")
+            raise NotApplicable("needs the trained model at the end of a run")
         shown = "the input" if padding.input.isdigit() else f"the input {padding.input!r}"
         evidence = {
             "rows": padding.rows,
@@ -112,12 +105,13 @@ class PaddingAttended(Rule):
         if padding.fails or padding.without <= SEEN or left >= LEFT * padding.without:
             return None
         moved = padding.removed is not None and padding.removed.moved
-        without = "with the padding at the other end" if moved else "without padding"
+        after = "moved to the other end" if moved else "removed"
         return self.found(
             f"In {padding.rows} rows of {shown} (with up to {padding.longest} positions of padding), replacing "
-            f"the words changes the prediction by only {padding.with_padding:.2g}; {without}, it changes by "
-            f"{padding.without:.2g}. {changed_predictions(padding.removed)}The prediction depends on the padding "
-            "and barely on the words.",
+            f"the words changes the prediction by only {padding.with_padding:.2g}; once the padding is "
+            f"{after}, the same replacement changes it by {padding.without:.2g}. "
+            f"{changed_predictions(padding.removed)}The prediction depends on the padding and "
+            " barely on the words.",
             fix={
                 "torch": (
                     "take the output at the last word of each row: outputs[range(len(x)), lengths - 1]",

@@ -23,13 +23,12 @@ class SaturatedActivations(Rule):
 
     ## What it does
     Checks the output of each hidden layer that ends in tanh, sigmoid or one of their hard variants, for one batch.
-    A unit counts as saturated if its distance from a bound is at most 1% of the function's range, for at least 95%
-    of the examples and positions. In a watched run, it must be saturated in the last 3 sampled batches.
+    A unit is saturated if its distance from a bound is at most 1% of the function's range, for at least 95% of the
+    examples and positions. In a watched run, the unit must be saturated in each of the last 3 sampled batches.
 
     ## Why it is bad
-    Near its bounds such a function is flat: its derivative is a few hundredths of its value at the centre, or
-    exactly 0 for the hard variants. Little gradient passes through, so the layers before it hardly learn. The
-    usual causes are unscaled inputs and initial weights that are too large.
+    Near its bounds, a tanh or sigmoid is flat, so little gradient passes through and the layers before it hardly
+    learn. The usual causes are unscaled inputs and initial weights that are too large.
 
     ## Example
     ```python
@@ -44,28 +43,23 @@ class SaturatedActivations(Rule):
     ```
 
     ## Thresholds
-    More than half of at least 16 units must be saturated, on at least 8 examples. All three limits are our own. We
-    measured untrained PyTorch models with 8 to 60 seeds each, batches of 8 and 16 examples, and three kinds of
-    input (normal, uniform, and images of digits):
+    The layer must have at least 16 units, and more than half of them must be saturated for at least 8 examples.
+    These thresholds are based on untrained PyTorch models, with 8 to 60 seeds each:
 
     | model | saturated units in a layer, at most |
     |---|---|
     | tanh or sigmoid, 2 or 4 layers of 16 or 64, PyTorch's own, Glorot or He initialisation | 2% |
     | hard tanh or hard sigmoid, 2 or 4 layers of 16 or 64 | 19% |
-    | CNN of 3 layers, all four functions | 0% |
     | first of two tanh layers of 64, inputs 100 times too large | 70% |
-    | first of two tanh layers of 64, inputs 255 times too large | 89% |
     | first of two sigmoid layers of 64, inputs 255 times too large | 80% |
 
-    In a watched run, nothing is reported unless the loss is known and has not fallen, because confident
-    predictions and gates also saturate.
+    In a watched run, nothing is reported unless the loss is known and has not fallen, because units also saturate
+    when predictions are confident.
 
     ## Known problems
-    The last layer may saturate if it returns probabilities or pixels, so a last layer as wide as the prediction is
-    not checked. Gates that have learned to stay open or closed look the same. Layers of fewer than 16 units are
-    not covered, and gates are often that small. Activations inside an LSTM or GRU are not covered either, nor are
-    those that are function calls instead of modules, such as `torch.tanh`. Layers that output binary codes on
-    purpose are reported.
+    Layers that output binary codes on purpose are reported. Gates that have learned to stay open or closed may
+    also be reported. The rule does not cover the last layer, activations inside an LSTM or GRU, or function calls
+    such as `torch.tanh`.
 
     ## Sources
     Xavier Glorot and Yoshua Bengio, "Understanding the difficulty of training deep feedforward neural networks"

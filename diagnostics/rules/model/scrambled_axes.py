@@ -34,20 +34,19 @@ class ScrambledAxes(Rule):
     ## What it does
     Searches the graph of the first loss for two kinds of views:
 
-    - one that turns the C channels of a convolution into rows of C values without moving the channels to the last
-      axis, and
-    - one that turns (batch, a, b) into (batch, b, a).
+    - a view that turns the C channels of a convolution into rows of C values without moving the channels to the
+      last axis, and
+    - a view that turns (batch, a, b) into (batch, b, a).
 
-    It reports them only if a softmax, a layer with weights or a matrix product then reads the rows. It also
-    compares the shapes of sequence scores and labels before both were flattened for the loss. In Keras, it checks
-    whether the first convolution reads channels-first images as channels-last. For colour images, it compares
-    neighbouring pixels, as the model receives them, with the neighbours in the other axis order.
+    The rule reports a view only if a softmax, a layer with weights or a matrix product then reads its rows. It
+    also compares the shapes of sequence scores and labels before they were flattened for the loss. In Keras, it
+    checks whether the first convolution reads channels-first images as channels-last. For colour images, it
+    compares how similar neighbouring pixels are in the current axis order and in the other order.
 
     ## Why it is bad
     `view` and `reshape` keep the order of the numbers in memory and only change the shape. A row of C values then
-    holds C neighbouring pixels of one channel instead of the C scores of one pixel. Every shape is valid, so
-    nothing fails: each score is compared with the label of another pixel, and the loss ends up barely better than
-    chance.
+    holds C neighbouring pixels of one channel instead of the C scores of one pixel. Nothing fails, but each score
+    is compared with the label of another pixel.
 
     ## Example
     ```python
@@ -61,18 +60,18 @@ class ScrambledAxes(Rule):
     ```
 
     ## Thresholds
-    None for views: the shapes are enough. Nothing is reported if the number of channels equals the length of an
-    image axis, or if a is a multiple of b, where neighbours may be grouped on purpose. Channels-first images must
-    be square, with at least 8 pixels a side and 1 or 3 channels, and neighbours along both axes must have a
-    correlation of at least 0.3. There must be at least 8 scrambled colour images, with at least 16 pixels a side.
-    In the other axis order, the mean squared difference between neighbours must be at most 60% of its value in
-    the current order. It must also be at most half of the mean squared difference between any two pixels. For
-    such images, the finding is a warning. These limits are our own.
+    A view is not reported if the number of channels equals the length of an image axis, or if a is a multiple of
+    b, because grouping neighbours may then be intended.
+
+    Channels-first images must be square, with at least 8 pixels a side and 1 or 3 channels, and neighbouring
+    pixels along both axes must have a correlation of at least 0.3.
+
+    For scrambled colour images, there must be at least 8 images with at least 16 pixels a side. The mean squared
+    difference between neighbours in the other axis order must be at most 60% of the difference in the current
+    order, and at most half of the difference between any two pixels. The finding is then a warning.
 
     ## Known problems
-    Views of the inputs themselves, before the first layer with weights, are not in the graph of the loss. They are
-    found only if they produce colour images that look scrambled, and they are missed if the images were rotated,
-    cropped or resized after the reshape.
+    Views of the inputs, before the first layer with weights, are found only if they scramble colour images.
 
     ## Sources
     Public reports of a `view` without a `permute`: in taggers with scores of shape (length, batch, tags) and

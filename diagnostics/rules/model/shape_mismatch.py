@@ -29,14 +29,13 @@ class ShapeMismatch(MessageRule):
     """An operation received tensors whose shapes do not match.
 
     ## What it does
-    Recognises the error in PyTorch and Keras. Names the layer (by its path in the model), the size it was built
-    for, and the shape of its input. If the sizes reveal what is wrong with the input (not flattened, channels
-    last, transposed, no channel axis), the message says so.
+    Recognises the error messages of PyTorch and Keras. Names the layer (by its path in the model), the size it was
+    built for, and the shape of its input. If the sizes reveal what is wrong with the input (not flattened,
+    channels last, transposed, no channel axis), the finding says so.
 
     ## Why it is bad
-    The weights of a layer fit only one input size. The operation's error message gives two sizes, but rarely names
-    the layer or says which size belongs to the weights. The line that produced the wrong shape may be several
-    layers earlier, because many layers accept any shape.
+    The weights of a layer fit only one input size. The error message gives two sizes, but rarely names the layer
+    or says which size belongs to the weights.
 
     ## Example
     ```python
@@ -59,10 +58,9 @@ class ShapeMismatch(MessageRule):
     None: the rule fires only after an operation has failed.
 
     ## Known problems
-    The sizes do not prove what was intended: two flattened sizes may be equal, or a different axis may have the
-    right size, by coincidence. A pasted traceback has no stack frames: it shows the input of a Linear only as a
-    matrix, and does not show where in the model the layer is. `broadcast-loss` reports shapes that a loss cannot
-    compare, and `ragged-batch` reports examples that cannot be stacked.
+    Two sizes may be equal by coincidence, so the suggested cause may be wrong. A pasted traceback contains no
+    objects, so the finding cannot say where in the model the layer is. `broadcast-loss` reports shapes that a loss
+    cannot compare, and `ragged-batch` reports examples that cannot be stacked.
 
     ## Sources
     PyTorch's documentation for `torch.nn` and on broadcasting semantics, and Keras' documentation for
@@ -288,7 +286,7 @@ def _clash(symptom: OperandsMisfit) -> str:
     if symptom.operation == "concatenation":
         return (
             f"Tensors cannot be concatenated{along}: their sizes along every other axis must be equal, but "
-            f"along one axis, the sizes are {one} and {other}.{of}"
+            f"they differ along one axis ({one} and {other}).{of}"
         )
     if symptom.operation == "optimizer step":
         return (

@@ -20,13 +20,13 @@ class SymmetricInitialization(Rule):
 
     ## What it does
     Looks for weights whose units are all identical before training, and checks whether they are still identical
-    after a copy of the model has been trained on one batch. In a watched run, it checks whether the training
-    changed the weights but left the units identical.
+    after a copy of the model has been trained on one batch. In a watched run, it checks whether training changed
+    the weights but left the units identical.
 
     ## Why it is bad
-    Units with the same weights compute the same value, get the same gradient and receive the same update. They
-    stay copies of each other, and a layer of 512 of them has the capacity of one. Weights that are all 0 are
-    worse: no gradient passes through such a layer, so the layers before it do not learn at all.
+    Units with the same weights compute the same value and receive the same update, so they stay copies of each
+    other. A layer of 512 such units has the capacity of a single unit. If the weights are all 0, no gradient
+    passes through the layer, and the layers before it do not learn at all.
 
     ## Example
     ```python
@@ -42,18 +42,13 @@ class SymmetricInitialization(Rule):
     ```
 
     ## Thresholds
-    The units must be equal, up to rounding errors, before the copy is trained and after at least 10 steps. A copy
-    that predicts the batch correctly from the start is trained for fewer steps. Units that are initialised to zero
-    on purpose differ after one or two steps; we wait for 10.
+    The units must be equal, up to rounding errors, before the copy is trained and after at least 10 steps.
 
     ## Known problems
-    Zeros are often initialised on purpose and are then not reported: a last layer that starts at 0, the matrix B
-    of LoRA, the last scale of a residual branch. Their inputs or gradients differ from unit to unit, so the units
-    are no longer equal after the first steps. A layer of zeros may be added to the output of a frozen layer with
-    as many units, as in an adapter. It is not reported even if it stays at zero, because the frozen layer breaks
-    the symmetry. A weight without a gradient is reported by `unreached-parameters`. A layer with one unit is
-    never symmetric. A zero-initialised last layer whose outputs all have the same target throughout the batch is
-    wrongly reported.
+    Common zero initialisations are not reported, because their units differ after one or two steps: a last layer
+    that starts at 0, the matrix B of LoRA, the last scale of a residual branch. A layer of zeros is not reported
+    if its output is added to the output of a frozen layer, as in an adapter. A zero-initialised last layer is
+    wrongly reported if all its outputs have the same target throughout the batch.
 
     ## Sources
     Goodfellow, Bengio and Courville, "Deep Learning" (2016), section 8.4, "Parameter Initialization Strategies"

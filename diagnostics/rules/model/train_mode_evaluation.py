@@ -25,18 +25,17 @@ class TrainModeEvaluation(Rule):
     """The evaluation uses dropout or batch norm in training mode, or random initial states.
 
     ## What it does
-    In a watched run, the rule checks the mode of the forward passes without gradients between training steps,
-    because this is what an evaluation looks like. After the run, it calls a copy of the model in evaluation mode
-    twice with the same inputs. Functions such as `F.dropout` do not see the mode of the model, and stay on unless
-    the call turns them off. It also checks whether the forward pass gives a recurrent layer a random initial
-    state.
+    In a watched run, the rule treats forward passes without gradients between training steps as an evaluation, and
+    checks whether the model is in training mode during these passes. After the run, it calls a copy of the model
+    in evaluation mode twice with the same inputs, to find functions such as `F.dropout` that ignore the mode of
+    the model. It also checks whether the forward pass gives a recurrent layer a random initial state.
 
     In Keras, it counts the script's own calls of a fitted model, `model(x, training=True)`, after its `fit`.
 
     ## Why it is bad
-    In training mode dropout drops units, so the metrics are pessimistic and differ from run to run. Batch norm
-    normalises by batch statistics, so a prediction depends on the other examples; it also updates its running
-    statistics with the evaluation data, which leaks into the model.
+    In training mode, dropout drops units, so the metrics are pessimistic and differ from run to run. Batch norm
+    normalises by batch statistics, so a prediction depends on the other examples. Batch norm also updates its
+    running statistics with the evaluation data, which leaks that data into the model.
 
     ## Example
     ```python
@@ -56,33 +55,34 @@ class TrainModeEvaluation(Rule):
     ```
 
     ## Thresholds
-    The limits below are our own. The run must have at least 20 steps. At least 2 of these steps, but at most 20%
-    of them, must be followed by forward passes without gradients, and 90% of these passes must be in training
-    mode. Passes made after the last step are also checked, if there are several or the model is a classifier. The
-    finding is a warning if batch norm is among the layers, if every pass had a different input, or if the loop
-    passed an evaluation loss to `watch.evaluated(loss)`; otherwise it is a note. It is also a note if each
-    evaluation is a single pass over at most one training batch: this is how samples are often drawn from a
-    generator, in training mode.
+    The run must have at least 20 steps. At least 2 of these steps, but at most 20% of them, must be followed by
+    forward passes without gradients, and 90% of these passes must be in training mode.
 
-    In Keras, calls count only if no call in inference mode, `evaluate`, `predict` or `fit` follows, because batch
-    norm may be recalibrated like this. Calls under a `tf.GradientTape` do not count. The calls must have at least
-    32 rows together. The finding is a note if the same input was passed several times.
+    In Keras, calls are reported only if no call in inference mode, `evaluate`, `predict` or `fit` follows, because
+    such calls may recalibrate batch norm. Calls under a `tf.GradientTape` are ignored. The calls must have at
+    least 32 rows together. The finding is a note if the same input was passed several times.
 
-    Functional dropout counts if it changes the predictions, and is called without its `training` argument or with
-    a value that is true in evaluation mode. The finding is a warning if the argument is missing and there were
-    passes in evaluation mode, each with a different input; otherwise it is a note. An explicit `training=True`
-    counts as intended, and so does dropout of the model's own inputs, as in a denoising autoencoder.
+    The finding is a warning if one of these conditions holds, and otherwise a note:
 
-    A random initial state counts if it is drawn, as in `torch.randn(layers, batch, hidden)`, rather than computed.
-    The finding is a warning if a loss is known to compare the predictions with a target, and a new draw changes a
-    prediction by more than 5% of the spread of the predictions across examples. Otherwise it is a note, because
-    generative models sample noise this way.
+    - The model has batch norm.
+    - Every forward pass of the evaluations had a different input.
+    - The loop passed an evaluation loss to `watch.evaluated(loss)`.
+
+    The finding is also a note if each evaluation is a single pass over at most one training batch.
+
+    Functional dropout is reported if it changes the predictions, and if its `training` argument is missing or true
+    in evaluation mode. The finding is a warning if the argument is missing and there were passes in evaluation
+    mode, each with a different input. An explicit `training=True` is taken as intended, and so is dropout of the
+    model's own inputs.
+
+    An initial state that is sampled in each forward pass, as in `torch.randn(layers, batch, hidden)`, is reported.
+    The finding is a warning if the loss compares the predictions with a target and a new sample changes a
+    prediction by more than 5% of the spread of the predictions across examples.
 
     ## Known problems
-    Monte Carlo dropout evaluates in training mode on purpose, to estimate uncertainty. It passes the same inputs
-    through the model several times, so without batch norm, it is reported only as a note. All passes without
-    gradients count as evaluation. Passes that recalibrate batch norm's statistics are reported if they occur
-    twice, unless `update_bn` runs them.
+    Monte Carlo dropout, which evaluates in training mode on purpose, is reported as a note, or as a warning if the
+    model has batch norm. Passes that recalibrate the batch norm statistics are reported if they occur twice,
+    unless `update_bn` runs them.
 
     ## Sources
     PyTorch's "Autograd mechanics", "Evaluation Mode (nn.Module.eval())" (no_grad and eval are independent of each
@@ -221,12 +221,13 @@ class TrainModeEvaluation(Rule):
         self, which: str, counts: tuple[int, int], modes: TrainModeFacts, severity: Severity
     ) -> Finding:
         named = layers_named(modes.layers, most=NAMED)
+        some = "a layer" if len(modes.layers) == 1 else "some layers"
         behave = "behaves" if len(modes.layers) == 1 else "behave"
         statistics = any(modes.keeps_statistics)
         learns = ", and batch norm updated its statistics with this data" if statistics else ""
         return self.found(
-            f"{which} ran in training mode, in which {named} {behave} differently. So the metrics do not "
-            f"reflect the model in evaluation mode{learns}. torch.no_grad() does not change the mode.",
+            f"{which} ran in training mode, in which {some} ({named}) {behave} differently. So the metrics "
+            f"do not reflect the model in evaluation mode{learns}. torch.no_grad() does not change the mode.",
             fix="model.eval()  # before evaluation; afterwards model.train()",
             evidence={
                 "passes": counts[0],

@@ -12,7 +12,7 @@ OF_ONE_STEP = ("ignores-input", "symmetric-initialization")  # attention to one 
 
 
 class UnusedInput(Rule):
-    """An input of the model has no effect on any prediction.
+    """One of the model's inputs has no effect on any prediction.
 
     ## What it does
     Runs a copy of the model on a few examples of one batch, and replaces one input at a time with the same input
@@ -20,10 +20,10 @@ class UnusedInput(Rule):
     mode, and with different weights.
 
     ## Why it is bad
-    The model is given information that it cannot use, because a `concat` contains one variable twice and the other
-    not at all, or because a mask never reaches the attention layer. Or it reads a whole sequence but uses only the
-    output at the first position, where causal attention and recurrent layers have seen nothing but the first
-    token: BERT's `[CLS]` habit, in a GPT. Training runs, but the result is worse than the data allows.
+    The model cannot use the information in that input. A `concat` may contain one variable twice and the other not
+    at all, or a mask may never reach the attention layer. The model may also use only the output at the first
+    position of a sequence, as with BERT's `[CLS]`. With causal attention or a recurrent layer, that output has
+    seen only the first token.
 
     ## Example
     ```python
@@ -40,17 +40,16 @@ class UnusedInput(Rule):
     ```
 
     ## Thresholds
-    None: not a single bit may change, and at least one other input must matter. An input also counts as unused if
-    only the value of its first example is used: replacing those of all other examples does not change a single
-    bit. If the model gives one prediction for a sequence of at least 4 steps, the steps are tested in the same
-    way. The model must have attention over the steps, or recurrent layers that only read forward. All steps except
-    the first are replaced; with recurrent layers, all except the last are replaced in a further test. Tokens and
-    their mask are replaced together.
+    The predictions must stay the same, bit for bit, and at least one other input must have an effect. An input is
+    also reported if only its first example has an effect on the predictions.
+
+    If the model gives one prediction for a sequence of at least 4 steps, the rule also tests the steps: it
+    replaces all steps except the first and, with recurrent layers, all except the last.
 
     ## Known problems
-    An input that a model accepts but ignores on purpose, as in an ablation, is reported as well; ignore the rule
-    in that case. The rule tests only arguments that the model's `forward` names, with values that differ between
-    examples. It does not test labels, or the entries of a batch that is passed as a dict.
+    An input that is ignored on purpose, as in an ablation, is reported; ignore the rule in that case. The rule
+    tests only inputs that are named arguments of the model's `forward` and differ between examples. It tests
+    neither labels nor the entries of a batch that is passed as a dict.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies".

@@ -27,21 +27,22 @@ class WrongBatchNormMomentum(Rule):
     """Batch norm's running statistics do not represent the data, because its momentum is wrong.
 
     ## What it does
-    Reads the momentum of each batch norm that was in training mode, and checks whether its running mean and
-    variance have ever moved. Compares the predictions in training with those in evaluation. After the run, lets a
-    copy of the model classify training rows twice in evaluation mode: with the running mean and variance, and with
-    those of the rows themselves.
+    Reads the momentum of each batch norm layer, checks whether its running statistics have ever changed, and
+    compares the predictions in training with those in evaluation. After the run, a copy of the model classifies
+    training rows twice in evaluation mode: with the running statistics, and with the statistics of the rows
+    themselves.
 
     ## Why it is bad
     Batch norm uses the mean and variance of the batch in training, but the running mean and variance in
     evaluation. PyTorch's momentum is the weight of the new batch:
-    `running = (1 - momentum) * running + momentum * batch`. In TensorFlow, Keras and Caffe it is the weight of the
-    old value. So `momentum=0.99`, copied from one of these libraries, keeps little more than the latest batch, and
-    `momentum=0`, or 1 in Keras, keeps a mean of 0 and a variance of 1 forever. The training loss falls, but the
-    evaluation effectively runs a different network.
+    `running = (1 - momentum) * running + momentum * batch`. In TensorFlow, Keras and Caffe, momentum is the weight
+    of the old value. If `momentum=0.99` is copied from one of these to PyTorch, the running statistics reflect
+    little more than the latest batch. With `momentum=0`, or 1 in Keras, the running statistics keep their initial
+    values: a mean of 0 and a variance of 1. The training loss falls, but the evaluation effectively runs a
+    different network.
 
-    The running mean and variance start at 0 and 1. With Keras' default momentum of 0.99, they are averages over
-    about 100 steps. After a few hundred steps, they still reflect earlier weights.
+    With Keras' default momentum of 0.99, the running statistics average over about 100 steps, so in a short run
+    they still reflect earlier weights.
 
     ## Example
     ```python
@@ -54,24 +55,24 @@ class WrongBatchNormMomentum(Rule):
     ```
 
     ## Thresholds
-    The run must have at least 20 steps. A momentum of exactly 0 is reported if the statistics still have their
-    initial values. A momentum of 0.9 or more is reported whatever the statistics are. The finding is a warning
-    if, in the second half of the run, accuracy is lower in evaluation than in training by at least 15 percentage
-    points plus two standard errors. Each of the two accuracies needs at least 100 examples. It is also a warning
-    if at least 40% of the predictions name a different class than in training. Otherwise it is a note. These
-    numbers are our own.
+    The run must have at least 20 steps. A momentum of 0 (1 in Keras) is reported if the statistics still have
+    their initial values. In PyTorch, a momentum of 0.9 or more is always reported. The finding is a warning if one
+    of two conditions holds, and otherwise a note:
 
-    In Keras, a momentum of exactly 1 is reported if the statistics still have their initial values.
+    - In the second half of the run, accuracy is lower in evaluation than in training by at least 15 percentage
+      points plus two standard errors, with at least 100 examples each.
+    - The predicted classes have different shares in evaluation than in training: at least 40% of the predictions
+      would have to change to give the same shares.
 
-    Running statistics are averages over 1 / (1 - momentum) steps in Keras, and 1 / momentum steps in PyTorch.
-    Lagging statistics are reported as a warning if the run is complete and has at least 100 steps, but fewer than
-    five times the number of steps over which they are averaged. With the statistics of the rows themselves,
-    accuracy must exceed the share of the most frequent class by two standard errors. With the running statistics,
-    at most half of that gain may remain. In a run of fewer than 100 steps, the statistics lag anyway.
+    Running statistics average over 1 / (1 - momentum) steps in Keras, and 1 / momentum steps in PyTorch. Running
+    statistics that lag behind the weights are reported as a warning if the run is complete and has at least 100
+    steps, but fewer than five times that averaging period. With the statistics of the rows themselves, accuracy
+    must exceed the share of the most frequent class by at least two standard errors. With the running statistics,
+    the excess over that share must be at most half as large.
 
     ## Known problems
-    Overfitting causes a similar gap. For models that are not classifiers, the finding is a note, and lagging
-    statistics are not detected.
+    Overfitting causes a similar gap between training and evaluation. For models that are not classifiers, the
+    finding is a note, and lagging statistics are not detected.
 
     ## Sources
     The documentation for `torch.nn.BatchNorm2d` (the note on momentum) and `keras.layers.BatchNormalization`;

@@ -13,24 +13,23 @@ from diagnostics.text.join import count_of, listed
 
 NEAR = 0.5  # of the largest number: a factor of 2 below it
 NAMED = 4  # modules named in the message; the evidence holds them all
-BFLOAT16 = "train in bfloat16, which has the range of float32"
+BFLOAT16 = "train in bfloat16, which has the same range as float32"
 
 
 class HalfPrecisionOverflow(MessageRule):
     """An activation exceeds, or nearly exceeds, the largest float16 number.
 
     ## What it does
-    In a watched run, if the loss or a gradient is not finite, the step is run again on a copy to find the module
-    where the problem began (see `non-finite-activations`). If that module computed in half precision, the same
-    pass is repeated in float32. A value that is finite in float32, but larger than the largest half-precision
-    number, has overflowed. As long as all values are finite, the largest activations of sampled steps are compared
-    with that number.
+    In a watched run, if the loss or a gradient is not finite, the rule finds the module where the problem began
+    (see `non-finite-activations`) and repeats its pass in float32. A value that is finite in float32, but larger
+    than the largest half-precision number, has overflowed. As long as all values are finite, the rule compares the
+    largest activations of sampled steps with the largest half-precision number.
 
     ## Why it is bad
     The largest float16 number is 65,504. In float16, 300 times 300 is infinity, infinity minus infinity is NaN,
-    and one step later every weight is NaN. Gated feed-forward blocks, attention scores without scaling, and models
-    that were trained in bfloat16 overflow this way. The overflow shows up in the loss only several layers later. A
-    loss scaler does not help: it skips every step from then on.
+    and one step later every weight is NaN. Gated feed-forward blocks, unscaled attention scores, and models that
+    were trained in bfloat16 often overflow. A loss scaler does not help: once the activations overflow, it skips
+    every step.
 
     ## Example
     ```python
@@ -48,15 +47,13 @@ class HalfPrecisionOverflow(MessageRule):
     ```
 
     ## Thresholds
-    The finding is an error if a value is infinite in half precision and finite, but too large, in float32. It is a
-    warning if the output of a module in float16 reaches half of the largest number (our choice). Numbers equal to
-    the limit, and -inf, do not count, because masks contain them on purpose.
+    The finding is an error if a value is infinite in half precision and finite, but too large, in float32. The
+    finding is a warning if the output of a module in float16 reaches half of the largest number. Numbers equal to
+    the largest number, and -inf, are ignored, because masks contain them on purpose.
 
     ## Known problems
-    Some models cannot be run in float32; then only `non-finite-activations` is reported. Only outputs of modules
-    are compared with the limit. A product between two modules is seen only if a module, such as dropout, passes
-    it on. bfloat16 has the range of float32, so a number that is too large for bfloat16 is too large for float32
-    as well.
+    If the model cannot be run in float32, only `non-finite-activations` is reported. An overflow in a product that
+    is computed between two modules may be missed.
 
     ## Sources
     IEEE 754 (the largest binary16 number is 65,504); Hugging Face Transformers, "Debugging", underflow and

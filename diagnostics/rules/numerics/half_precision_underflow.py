@@ -23,12 +23,13 @@ class HalfPrecisionUnderflow(Rule):
 
     ## What it does
     In a few steps of a watched run that computes in float16, the rule counts how many gradient values of each
-    layer are exactly 2^-24, the smallest positive float16 number. If many are, smaller ones were rounded to 0.
+    layer are exactly 2^-24, the smallest positive float16 number. If many values are exactly 2^-24, smaller values
+    were rounded to 0.
 
     ## Why it is bad
-    A gradient of 0 changes nothing, and one that was rounded to 1, 2 or 3 times the smallest number keeps little
-    more than its sign. The layers farthest from the loss underflow first. No error is raised; the model learns
-    less than the same model in float32.
+    A gradient of 0 changes nothing, and a gradient near the smallest number keeps little more than its sign. The
+    layers farthest from the loss underflow first. No error is raised, but the model learns less than the same
+    model in float32.
 
     ## Example
     ```python
@@ -50,18 +51,14 @@ class HalfPrecisionUnderflow(Rule):
 
     ## Thresholds
     At least 10% of a layer's non-zero gradient values must equal the smallest of them. That value must be 2^-24,
-    or as low as 2^-30 if clipping or averaging has scaled it down. This must hold in at least two thirds of the
-    sampled steps, and in at least 3 of them. We chose 10%: if values are spread evenly around 0, half as many
-    (5%) are then rounded to 0. The median is then only 7 times the smallest value, which leaves 3 bits of
-    precision. In float32, the smallest value does not occur twice. In a test under autocast, an MLP of 3 layers
-    had no gradient values of exactly this size with its original loss. The share was 5% with the loss divided by
-    1,000, and 42% with the loss divided by 10,000, where 21% were 0.
+    or as low as 2^-30 if clipping or averaging has scaled it down. Both must hold in at least two thirds of the
+    sampled steps, and in at least 3 of them. If gradient values are spread evenly around 0, another 5% are then
+    rounded to 0. In a test under autocast, the share of smallest values was 0% for an MLP of 3 layers, and 42%
+    after its loss was divided by 10,000.
 
     ## Known problems
-    A layer whose gradient is entirely 0 is not enough evidence of underflow; it counts only if other layers show
-    underflow. Other zeros, from dead ReLUs or from tokens that did not occur, do not count. A loss scaled by less
-    than 64 cannot be distinguished from one that is not scaled. bfloat16 has the range of float32, so it is not
-    checked.
+    A layer whose gradient is entirely 0 is reported only if other layers show underflow. The rule does not check
+    bfloat16, which has the range of float32.
 
     ## Sources
     Paulius Micikevicius et al., "Mixed precision training" (2018), which proposes loss scaling; IEEE 754,
@@ -100,7 +97,7 @@ class HalfPrecisionUnderflow(Rule):
             fix=(
                 "scale the loss: scaler = torch.amp.GradScaler(...), then scaler.scale(loss).backward(), "
                 "scaler.step(optimizer) and scaler.update()",
-                "use torch.autocast with bfloat16, which has the range of float32",
+                "use torch.autocast with bfloat16, which has the same range as float32",
             ),
             evidence={
                 "steps": underflow.steps.tolist(),

@@ -30,13 +30,13 @@ class LossOutOfRange(Rule):
 
     ## What it does
     Looks for negative values of a loss that is a single library call: cross entropy, squared or absolute error, KL
-    divergence. It names the argument that makes them possible.
+    divergence. The finding names the argument that makes a negative value possible.
 
     ## Why it is bad
-    These losses measure distances, and their minimum is 0. A negative value means that an argument is not what the
-    function expects: binary cross entropy may have targets below 0 or above 1, or `kl_div` may receive
-    probabilities instead of log-probabilities. Such a loss has no minimum at the right prediction. It falls, but
-    the model does not improve.
+    Cross entropy, squared and absolute errors and the KL divergence measure a distance, so they cannot be below 0.
+    A negative value means that an argument is not what the function expects: binary cross entropy may have targets
+    below 0 or above 1, or `kl_div` may receive probabilities instead of log-probabilities. The loss then falls,
+    but the model does not improve.
 
     ## Example
     ```python
@@ -51,14 +51,13 @@ class LossOutOfRange(Rule):
 
     ## Thresholds
     The loss must be below -0.0001 in the first step or in at least three later ones. A KL divergence is reported
-    only if the exponentials of its input add up to less than 0.95 or more than 1.05 over the classes. For Keras'
-    loss, the outputs or targets themselves are summed. A binary cross entropy is reported only if a target of the
-    first batch is below 0 or above 1. With correct arguments, neither loss is negative. A weighted loss is not
-    checked, because its weights may be negative on purpose. These thresholds are our own.
+    only if the exponentials of its input add up to less than 0.95 or more than 1.05 over the classes. Keras' KL
+    divergence reads probabilities, so the rule adds up its outputs or targets themselves. A binary cross entropy
+    is reported only if a target of the first batch is below 0 or above 1.
 
     ## Known problems
-    The arguments of the loss are recorded only in the first step. A handwritten loss is not checked. For a loss
-    with additional terms, only a KL divergence in the first step is checked.
+    Weighted and handwritten losses are not checked. For a loss with additional terms, only a KL divergence in the
+    first step is checked.
 
     ## Sources
     The documentation for `torch.nn.KLDivLoss` ("the input should be in log-space") and
@@ -81,7 +80,7 @@ class LossOutOfRange(Rule):
             raise NotApplicable(SINGLE)
         _check_formula(call)
         if CAUSE in verdicts.found:
-            raise NotApplicable(f"{CAUSE} already reports this")
+            raise NotApplicable(f"already reported as {CAUSE}")
         below = np.flatnonzero(losses.values < -BELOW)
         if len(below) < MANY:
             return None

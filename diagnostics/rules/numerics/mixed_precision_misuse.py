@@ -23,11 +23,11 @@ class MixedPrecisionMisuse(MessageRule):
     optimizer steps directly on the gradients of a scaled loss.
 
     ## Why it is bad
-    float16 cannot represent numbers below 6e-8, so the loss is scaled up before the backward pass, which scales up
-    the gradients, and the gradients are scaled back down before the step. This works only if the parameters, and
-    therefore the gradients, are float32, if the loss was scaled, and if the gradients are unscaled once per step.
-    A limit meant for the unscaled gradients, such as 1.0, is tiny compared with scaled gradients: gradients that
-    are clipped before they are unscaled end up at 1/65,536 of the limit.
+    float16 cannot represent numbers below 6e-8. The loss is therefore scaled up before the backward pass, and the
+    gradients are scaled back down before the step. This works only if the parameters are float32, the loss was
+    scaled, and the gradients are unscaled once per step. A clipping limit such as 1.0 is tiny compared with scaled
+    gradients: at a scale of 65,536, gradients that are clipped before they are unscaled end up at 1/65,536 of the
+    limit.
 
     ## Example
     ```python
@@ -42,11 +42,11 @@ class MixedPrecisionMisuse(MessageRule):
     ```
 
     ## Thresholds
-    None if PyTorch has raised an error. Steps on the gradients of a scaled loss are reported if there are at
-    least 8 steps and 8 scaled losses but no call to `scaler.step` or `scaler.unscale_`. The script must not read
-    `.grad`. Clipping is reported if there are at least 3 scaler steps with clipped gradients and, in 90% of them,
-    the gradients were still scaled when they were clipped. They must have exceeded the limit, which must be at
-    most 1% of the scale. Both findings are warnings. These thresholds are our own.
+    If PyTorch has raised an error, there is no threshold. Steps on the gradients of a scaled loss are reported as
+    a warning if there are at least 8 steps and 8 scaled losses but no call to `scaler.step` or `scaler.unscale_`,
+    and the script does not read `.grad`. Clipping is reported as a warning if gradients were clipped in at least 3
+    scaler steps, in 90% of them while the gradients were still scaled and above the limit, and if the limit is at
+    most 1% of the scale.
 
     ## Known problems
     Gradients clipped by hand, as with `p.grad.clamp_()`, are not detected.

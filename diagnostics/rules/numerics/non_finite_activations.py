@@ -16,12 +16,12 @@ class NonFiniteActivations(MessageRule):
 
     ## What it does
     In a watched run, when a loss or a gradient is not finite, repeats the forward pass of that step on a copy,
-    with the same weights, batch and random state. The finding names the first module, in order of execution, whose
-    input is finite and whose output is not, together with the ranges of the modules before it.
+    with the same weights, batch and random state. The finding names the first module whose input is finite and
+    whose output is not, together with the ranges of the modules before it.
 
     ## Why it is bad
-    NaN propagates from there through every layer to the loss, and from the loss into every weight. The visible
-    symptom, a NaN loss a few steps later, does not show where it originated.
+    NaN propagates from that module through every later layer to the loss, and from the loss into every weight. A
+    NaN loss a few steps later does not show where the NaN originated.
 
     ## Example
     ```python
@@ -38,14 +38,12 @@ class NonFiniteActivations(MessageRule):
     ```
 
     ## Thresholds
-    None. A mask's -inf is not reported: only NaN and positive infinity count, and -inf only if a layer with
-    weights returns it for finite input.
+    None, except for -inf, which masks contain on purpose: it is reported only if a layer with weights returns it
+    for finite input.
 
     ## Known problems
-    For a model of more than 512 MiB, the weights from before the step are not saved. The rule can search only the
-    model in its state when the NaN is noticed, which is usually NaN everywhere. `watch(..., every=1)` notices a
-    NaN immediately. Functional operations count as part of the module whose `forward` calls them. Random numbers
-    from outside PyTorch are not reproduced.
+    For a model of more than 512 MiB, the weights from before the step are not saved, and by the time the NaN is
+    noticed, it has usually spread to all weights. `watch(..., every=1)` notices a NaN immediately.
 
     ## Sources
     Hugging Face Transformers, "Debugging", underflow and overflow detection (`DebugUnderflowOverflow`), for the

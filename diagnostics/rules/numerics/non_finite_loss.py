@@ -20,19 +20,20 @@ class NonFiniteLoss(MessageRule):
     """The loss is NaN or infinite.
 
     ## What it does
-    Checks the loss of one batch. If it is not finite, looks for the origin:
+    Checks the loss of one batch. If the loss is not finite, the rule checks
 
-    - whether the model's outputs are still finite,
-    - which individual examples have such a loss, and
-    - what only those examples share: a non-finite or constant input, a label, the value of a column, or a range.
+    - whether the model's outputs are finite,
+    - which individual examples have a loss that is not finite, and
+    - what only these examples have in common: a non-finite or constant input, a label, the value of a column, or a
+      range.
 
     In a watched run, names the first step where the loss was not finite even though the model's output was, or the
     step whose update made the weights non-finite. If the NaN arose in the forward pass itself,
     `non-finite-activations` or `non-finite-inputs` reports it instead.
 
     ## Why it is bad
-    The gradient of such a loss is NaN for every weight that it depends on. One step later the whole model is NaN,
-    and so is every later loss. The batch that caused it can be found only before that step.
+    The gradient of such a loss is NaN for every weight that the loss depends on. One step later the whole model is
+    NaN, and so is every later loss.
 
     ## Example
     ```python
@@ -48,16 +49,13 @@ class NonFiniteLoss(MessageRule):
     ```
 
     ## Thresholds
-    None for the loss. A trait is named only if all of the affected examples have it and no other example does. A
-    label or a range must also be unlikely to be a coincidence. Equally many examples chosen at random must share
-    it in fewer than 1 in 10 batches. That limit is our own; a trait is only a hint, and is never reported on its
-    own.
+    There is no threshold for the loss. A common trait of the affected examples is named only if no other example
+    has it. For a label or a range, coincidence must also be unlikely: the same number of examples chosen at random
+    must share it in fewer than 1 in 10 batches.
 
     ## Known problems
-    Before training, only one batch is used; `watch` finds a rare example once it is drawn. A single example always
-    has something unique, so no label or range is named for it. In a small batch with many columns, a range is not
-    evidence, and is not named either. Batch norm spreads one bad example to all others, which makes them
-    indistinguishable.
+    Before training, only one batch is used; `watch` also finds a rare example in a later batch. Batch norm spreads
+    one bad example to all other examples of the batch, so the bad example cannot be identified.
 
     ## Sources
     TensorFlow's documentation for `tf.nn.sparse_softmax_cross_entropy_with_logits` (labels out of range give NaN
@@ -211,7 +209,7 @@ def _origin(
 
 
 def _listed(rows: tuple[int, ...], size: int | None) -> str:
-    """Name the examples: ``3 of the 8 examples (1, 4 and 6, counted from 0)``."""
+    """Name the examples: ``3 of the 8 examples (indices 1, 4 and 6)``."""
     if not rows:
         return ""
     if len(rows) == size and len(rows) > 1:
@@ -222,4 +220,4 @@ def _listed(rows: tuple[int, ...], size: int | None) -> str:
     if left := len(rows) - len(named):
         named.append(f"{left} more")
     counted = f"{len(rows)} of the {size} examples" if size else f"{len(rows)} examples"
-    return f"{counted} ({', '.join(named[:-1])} and {named[-1]}, counted from 0)"
+    return f"{counted} (indices {', '.join(named[:-1])} and {named[-1]})"

@@ -31,13 +31,13 @@ class UpdateBelowPrecision(Rule):
     """Updates are too small for half-precision weights and are rounded away.
 
     ## What it does
-    In a watched run with weights in bfloat16 or float16, the rule compares a sample of them over the whole run,
-    and counts those that never changed by a single bit even though they had gradients.
+    In a watched run with weights in bfloat16 or float16, the rule counts the sampled weights that never changed
+    even though they had gradients.
 
     ## Why it is bad
-    A bfloat16 number has 8 significant bits: around 0.1, neighbouring numbers are 0.0005 apart. An update of less
-    than half of that is rounded away in every step, and the lost updates do not add up. The loss is finite, the
-    gradients are right, and the weights stay where they were.
+    A bfloat16 number has 8 significant bits: around 0.1, neighbouring numbers are 0.0005 apart. An update smaller
+    than half of this distance is rounded away in every step, and the lost updates do not add up. The loss and the
+    gradients are finite, but the weights do not change.
 
     ## Example
     ```python
@@ -56,14 +56,13 @@ class UpdateBelowPrecision(Rule):
     ## Thresholds
     Of the sampled weights that had a gradient in at least 75% of the samples, at least 90% must not have changed
     over at least 50 steps. The update must be smaller than half the spacing between representable numbers at the
-    weight's magnitude. With SGD, the update is the learning rate times the gradient; with other optimizers it is
-    about as large as the learning rate. The finding is a note if the loss has halved anyway. These thresholds are
-    our own.
+    weight's magnitude. With SGD, the update is the learning rate times the gradient, and must be below 5% of the
+    spacing to allow for momentum. With other optimizers, the rule takes the learning rate as the size of the
+    update. The finding is a note if the loss has halved anyway.
 
     ## Known problems
-    Only PyTorch's own optimizers are covered: others may keep float32 copies, accumulate what was lost (Kahan
-    summation) or use stochastic rounding. The estimated update does not include momentum. To allow for momentum,
-    the SGD update must be below 5% of the spacing, instead of 50%.
+    Only PyTorch's own optimizers are covered, because other optimizers may keep float32 copies, accumulate what
+    was lost (Kahan summation) or use stochastic rounding.
 
     ## Sources
     Pedram Zamirai et al., "Revisiting BFloat16 Training" (2020); Paulius Micikevicius et al., "Mixed precision

@@ -23,13 +23,14 @@ class CannotOverfitOneBatch(Rule):
     """The model cannot overfit a single batch.
 
     ## What it does
-    Trains a copy of the model on a single batch, with dropout off, and compares the lowest loss it reaches with
-    the loss of the best constant prediction for that batch.
+    Trains a copy of the model on a single batch, with dropout off, and compares the lowest loss that the copy
+    reaches with the loss of the best constant prediction for that batch.
 
     ## Why it is bad
-    Memorising a few examples is easy for any network, even if their labels are wrong. A model that does no better
-    than a constant prediction has a fault between input and loss: the differences between the examples are lost,
-    some layers receive no gradient, or the values are on the wrong scale. More data or more steps will not help.
+    Any network can memorise a few examples, even if their labels are wrong. A model that does no better than a
+    constant prediction has a fault somewhere between input and loss: the differences between the examples are
+    lost, some layers receive no gradient, or the values are on the wrong scale. More data or more steps will not
+    help.
 
     ## Example
     ```python
@@ -44,28 +45,25 @@ class CannotOverfitOneBatch(Rule):
     ```
 
     ## Thresholds
-    The lowest loss must stay above 0.9 times that of the best constant prediction: the entropy of the batch's
-    labels for cross entropy, their variance for squared error. With soft targets and binary cross entropy, only
-    the loss above the targets' own entropy counts, because no prediction can get below that entropy. The factor is
-    our own: it requires only a 10% improvement, and a healthy copy improves by 50% or more.
+    The lowest loss must stay above 0.9 times the loss of the best constant prediction, which is the entropy of the
+    batch's labels for cross entropy, and their variance for squared error. With soft targets and binary cross
+    entropy, the targets' own entropy is first subtracted from both losses. For comparison, a healthy copy gets
+    below half of the loss of the constant prediction.
 
-    The finding is a warning, not an error. The copy gets only a few dozen steps at a few learning rates, so a
-    model that merely learns slowly can fail as well. A model with at most 500 trainable parameters gets 500 more
-    steps at a learning rate of 0.1, because at smaller rates a few sigmoid units stay on their first plateau for
-    hundreds of steps.
+    The finding is a warning, not an error, because a model that learns slowly can fail too. A model with at most
+    500 trainable parameters gets 500 more steps at a learning rate of 0.1.
 
     ## Known problems
-    The rule is not checked if
+    The rule does not apply if
 
     - the best constant prediction is unknown (an unrecognised loss) or already right (only one label),
     - more than half of the examples are duplicates,
     - there are fewer trainable parameters than labels (one per example, or one per word or pixel),
-    - more than half of the model is frozen: the features of a frozen backbone can be so similar that a head needs
-      thousands of steps, or
-    - the loss was still falling fast enough to pass the threshold within the same number of further steps.
+    - more than half of the model is frozen, or
+    - the loss was still falling fast enough to get below the threshold within the same number of further steps.
 
-    Strong label smoothing over very many classes keeps the loss high however well the model learns. So do noisy
-    targets, if the model is too small to memorise the noise.
+    With strong label smoothing over very many classes, the loss stays high however well the model learns. The same
+    happens with noisy targets, if the model is too small to memorise the noise.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "overfit one batch"; the Hugging Face course,

@@ -64,16 +64,17 @@ class CollapsedSchedule(Rule):
 
     ## What it does
     Follows the learning rate through the run. Reports a rate that falls to less than 0.1% of its highest value
-    early in the run and never rises again. Also reports a schedule that starts far below the rate the optimizer
-    was created with and never rises above its initial value.
+    early in the run and never rises again. Also reports a schedule that starts far below the rate of the optimizer
+    and never rises.
 
     ## Why it is bad
-    The remaining steps change nothing: the model stays where it was when the rate collapsed, and so does the loss.
-    The cause is nearly always that the schedule and the loop count in different units. A schedule meant for
-    epochs, such as `ExponentialLR(gamma=0.9)`, is stepped after every batch: after 100 batches, the rate is
-    0.00003 of its initial value. Or `decay_steps`, `milestones` or `T_max` are given in epochs even though the
-    schedule counts batches. Or the function passed to `LambdaLR` returns the learning rate instead of a factor,
-    and the optimizer uses the square of the rate.
+    After the cut, the steps change almost nothing, and the loss stays where it was. There are three common causes:
+
+    - A schedule meant for epochs is stepped after every batch. After 100 batches of `ExponentialLR(gamma=0.9)`,
+      the rate is 0.00003 of its initial value.
+    - `decay_steps`, `milestones` or `T_max` are given in epochs even though the schedule counts batches.
+    - The function passed to `LambdaLR` returns the learning rate instead of a factor, and the optimizer uses the
+      square of the rate.
 
     ## Example
     ```python
@@ -95,28 +96,23 @@ class CollapsedSchedule(Rule):
     ```
 
     ## Thresholds
-    The run must have at least 50 steps, and the rate must fall below 0.1% of its highest value. It must get there
+    The run must have at least 50 steps, and the rate must fall below 0.1% of its highest value. The fall must be
+    complete
 
-    - in the first third of the run, if the rate falls at every step, or if it stays constant between drops for at
-      least three intervals of equal length (step decay), such as epochs;
-    - in the first 60% of the run, if such an interval is shorter than 75% of an epoch: the schedule then counts
-      batches, not epochs (this needs the number of training rows); or
-    - in the first half of the run, if the fall from half of its highest value to 0.1% takes at most 5% of the
-      run. In a cosine schedule, this fall takes 46% of the run and is complete only at the end. A schedule that
-      divides the rate by ten on plateaus keeps each rate for several epochs.
+    - within the first third of the run, if the rate falls at every step, or if it stays constant between drops for
+      at least three intervals of equal length (step decay);
+    - within the first 60% of the run, if these intervals are shorter than 75% of an epoch; or
+    - within the first half of the run, if the rate falls from half its peak to 0.1% of its peak within 5% of
+      the run.
 
-    A run whose loss had fallen to 10% of its initial value before the collapse is not reported: there was nothing
-    left to learn.
+    A run whose loss had fallen to 10% of its initial value before the rate fell is not reported.
 
-    A schedule counts as starting far below the optimizer's rate if its first rate is also its highest. That rate
-    must be the square of the optimizer's rate, or less than 0.1% of it. An optimizer created with a rate of 0.1
-    or more is not reported: a rate such as 1 may be intended for a schedule function that returns absolute rates.
-
-    These thresholds are our own.
+    A schedule starts too low if its first rate is also its highest, and is either the square of the optimizer's
+    rate or less than 0.1% of the optimizer's rate.
 
     ## Known problems
-    A run in two phases, the second at a rate a thousand times lower, looks the same if both share one optimizer.
-    Only the highest rate among the parameter groups is tracked, so a collapse in a single group goes unnoticed.
+    A run in two phases with one optimizer is wrongly reported if the second rate is a thousand times lower. Only
+    the highest rate among the parameter groups is tracked, so a fall in a single group goes unnoticed.
 
     ## Sources
     The documentation for `torch.optim.lr_scheduler` ("How to adjust learning rate": whether a scheduler is stepped

@@ -22,14 +22,14 @@ class DefaultLearningRate(Rule):
     """The optimizer runs at its default learning rate, which does not suit the model.
 
     ## What it does
-    Compares the learning rate with the optimizer's default. If they agree, it checks whether a trial on one batch
-    showed the rate to be too high or too low, using `learning-rate-too-high` and `learning-rate-too-low`. In a
-    watched run, it checks whether the run itself showed the rate to be too high.
+    Compares the learning rate with the optimizer's default. If the learning rate equals the default, the rule
+    checks whether a trial on one batch, or a watched run, showed the rate to be too high or too low. See
+    `learning-rate-too-high` and `learning-rate-too-low`.
 
     ## Why it is bad
     Passing the optimizer as a string, `optimizer="adam"`, hides the learning rate, which is the most important
-    hyperparameter. Adam's default of 0.001 was chosen for networks that are small by today's standards. At that
-    rate a wide transformer stays at chance, and nothing in the script shows why.
+    hyperparameter. Adam's default of 0.001 was chosen for networks that are small by today's standards. At a rate
+    of 0.001, a wide transformer stays at chance level, and nothing in the script shows why.
 
     ## Example
     ```python
@@ -42,12 +42,10 @@ class DefaultLearningRate(Rule):
     ```
 
     ## Thresholds
-    These are the thresholds of `learning-rate-too-high` and `learning-rate-too-low`. A default that works is not
-    reported. Two rates count as equal if they differ by less than a millionth, to allow for float32 rounding.
+    The rule uses the thresholds of `learning-rate-too-high` and `learning-rate-too-low`.
 
     ## Known problems
-    A rate that was explicitly set to the default value looks the same as one that was never set. It is reported as
-    well, because it is just as unsuitable.
+    A rate that was explicitly set to the default value is reported too.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow), "Check your

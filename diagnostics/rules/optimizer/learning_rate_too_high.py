@@ -31,16 +31,14 @@ class LearningRateTooHigh(Rule):
 
     ## What it does
     Trains copies of the model on one batch with your optimizer: one copy at your learning rate and, if it does not
-    learn, others at lower rates. If the copy memorises the batch but its updates are very large, the trial is
-    repeated, cycling through a few batches. The rule compares the loss with that of a constant prediction and
-    measures how much a step changes the weights. In a watched run, it detects a loss that diverges, stays at
-    chance, or oscillates on a repeated batch while the updates are too large.
+    learn, more copies at lower rates. The rule compares the loss of each copy with the loss of a constant
+    prediction and measures how much a step changes the weights. In a watched run, it looks for updates that are
+    too large while the loss diverges, stays at chance level, or oscillates on a repeated batch.
 
     ## Why it is bad
-    The gradient is a good approximation only locally. An update that is too large overshoots, often leaving dead
-    or saturated units, and the loss stays at the level of a constant prediction, oscillates, or becomes NaN. A
-    wide or deep network needs smaller updates than a small one, so a rate that works for the small one may fail
-    for the large one.
+    The gradient describes the loss well only near the current weights. An update that is too large overshoots,
+    often leaving dead or saturated units, and the loss stays at the level of a constant prediction, oscillates, or
+    becomes NaN. Wide and deep networks need smaller updates than small ones.
 
     ## Example
     ```python
@@ -54,57 +52,50 @@ class LearningRateTooHigh(Rule):
     ```
 
     ## Thresholds
-    In the trial, all of these must hold on the same batch, within about 30 steps:
+    When the copies are trained on the batch for about 30 steps, all of these must hold:
 
-    - At your learning rate, the median of the last third of the losses stays above 0.9 times the loss of the best
-      constant prediction, and no loss reaches half of it. Or the loss becomes NaN.
-    - A rate at most a third as large does reach half of it.
-    - Some step changes the weights (the median over all weight matrices) by at least 1% of their norm, ten times
-      the 0.1% of the rule of thumb below. The rule of thumb alone is not enough for a finding, because a small
-      network often learns well with updates of 3% or more.
+    - At your learning rate, the loss becomes NaN, or the median of the last third of the losses stays above 0.9
+      times the loss of the best constant prediction and none of the losses is below half of that loss.
+    - At another learning rate, at most a third of yours, the loss falls below half of the loss of the best
+      constant prediction.
+    - At your learning rate, at least one step changes the weights by at least 1% of their norm (the median over
+      all weight matrices).
 
-    If updates reach 3% and the model is a classifier that memorised the batch, a second trial runs for 60 steps,
-    cycling through 8 batches. In that trial, each loss is a mean over one cycle, and the factor is 0.7 instead of
-    0.9.
+    If updates reach 3% of the norm and the model is a classifier that memorised the batch, new copies are trained
+    for 60 steps on 8 batches, with a threshold of 0.7 instead of 0.9.
 
-    In a watched run, updates count as large if they change the weights by 1% or more (the median over layers and
-    sampled steps). They also count as large if the first 20 steps changed the weights by 10%, because weights that
-    have grown can make later updates look small. If a layer has shrunk, as under a strong weight decay, its
-    updates are compared with its first norm; if the median layer ended below 10% of that, the first 20 steps do
-    not count. In addition, one of these must hold:
+    In a watched run, the updates must change the weights by at least 1% of their norm (the median over layers and
+    sampled steps), or the first 20 steps together must change them by 10%. If a layer has shrunk, as under a
+    strong weight decay, its updates are compared with its first norm; if the median layer ended below 10% of its
+    first norm, the first 20 steps are ignored. In addition, one of these must hold:
 
-    - The loss diverged. For a classifier trained on cross entropy, the loss over the last quarter of the run is at
+    - The loss diverged: for a classifier trained on cross entropy, the loss over the last quarter of the run is at
       least twice the chance-level loss, and at least 1.5 times both the initial and the lowest loss. Any other
-      loss ends at least 100 times as high as both, or rose to 1000 times both just before it became non-finite.
+      loss must end at least 100 times as high as its initial and its lowest value.
     - In at least 200 steps, the loss of a classifier never fell 10% below the chance level, and it is not
-      decreasing.
+      decreasing at the end.
     - The loss of a batch that occurred at least 100 times oscillates by at least half of its mean, and has not
       fallen.
 
-    `loss-divergence`, `loss-plateau` and `loss-oscillation` do not report such a run a second time. If gradients
-    are never zeroed, that is the cause, and this rule reports nothing.
-
-    A complete run of at least 100 steps is reported if it ended no better than a constant prediction, even though
-    a linear or RBF (radial basis function) fit shows that there is something to learn. One step must have changed
-    the weights by more than their own norm (the median over the layers). Later updates in such a run may be small,
-    because large weights have saturated or killed the units.
+    A complete run of at least 100 steps is also reported if three conditions hold: it ended no better than a
+    constant prediction, a linear or RBF (radial basis function) fit shows that there is something to learn, and at
+    least one step changed the weights by more than their own norm (median over the layers).
 
     A run that did not learn is also reported if copies of it, trained on its own batches, learn at a smaller rate,
     and no other single change helps nearly as much; see `not-learning`.
 
-    These thresholds are our own.
+    If gradients are never zeroed, only `gradients-not-zeroed` reports the run.
 
     ## Known problems
-    A few batches are an easy task: a rate that memorises them may still be too high for the real run. The rule is
-    not checked
+    A few batches are an easy task: a rate at which they are memorised may still be too high for the real run. No
+    copies are trained
 
-    - if the learning rate is warmed up, or training starts below the full rate, which may be a warm-up,
+    - if the learning rate is warmed up, or training starts below the full rate,
     - if the best constant prediction is unknown, or
-    - if the loss was still decreasing at the end of the trial, fast enough to fall to half of the constant
-      prediction's loss within the same number of further steps.
+    - if the loss was still falling fast enough at the end to get below the threshold in as many steps again.
 
-    In a watched run, a loss whose chance level is unknown is reported only if it grows very large: healthy losses
-    in adversarial and reinforcement learning can grow tenfold.
+    In a watched run, a loss whose chance level is unknown is reported only if it grows very large, because healthy
+    losses in adversarial and reinforcement learning can grow tenfold.
 
     ## Sources
     Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates" ("should
@@ -174,7 +165,7 @@ class LearningRateTooHigh(Rule):
         return self.found(
             f"{loss_curve.describe(what, curve)} {f'At a learning rate of {rate:.3g}, a' if known else 'A'} "
             f"typical step (the median) changed a layer by {much}; about 0.1% is usual. Such updates "
-            f"overshoot{'.' if known else ', or go up the gradient.'}",
+            f"overshoot{'.' if known else ', or move up the gradient.'}",
             fix=(
                 lr_trial.fix(rate / 10, model, optimizer),
                 f"lower the learning rate further, to {rate / 100:.3g}",

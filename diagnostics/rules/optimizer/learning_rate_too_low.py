@@ -32,12 +32,12 @@ class LearningRateTooLow(Rule):
 
     ## What it does
     Trains a copy of the model on one batch with your optimizer at your learning rate, and measures how far the
-    loss falls and how much a step changes the weights. If both are negligible, it tries larger rates. In a watched
-    run, it measures both over the run itself.
+    loss falls and how much a step changes the weights. If both are negligible, the rule trains copies at larger
+    rates. In a watched run, it measures the loss and the weights over the run itself.
 
     ## Why it is bad
     The loss falls, so nothing looks broken, but it falls far too slowly for any realistic run. Usually the rate
-    was meant for another optimizer, such as Adam's 2e-5 used with SGD, or its exponent has a typo.
+    was meant for another optimizer, such as Adam's 2e-5 used with SGD, or the exponent has a typo.
 
     ## Example
     ```python
@@ -50,45 +50,44 @@ class LearningRateTooLow(Rule):
     ```
 
     ## Thresholds
-    The trial is extrapolated to 10,000 steps (five epochs over 64,000 examples in batches of 32). At the trial's
-    pace, those steps would not memorise even this one batch (loss 0). They would change the weights by less than
-    10% of their norm even if all steps pointed in one direction (less than 1e-5 of the norm per step). A rate at
-    least 10 times as large must reach, within 30 steps, half of the loss of the best constant prediction. AdamW
-    at 2e-5, the usual rate for fine-tuning, is far from these limits. It changes each weight by about the
-    learning rate. A transformer's weights are about 0.02 to 0.05 in magnitude, so a step changes them by 4e-4 to
-    1e-3 of that. The rule of thumb for training from scratch is an update of 1e-3 of the norm.
+    The training of the copy is extrapolated to 10,000 steps (five epochs over 64,000 examples in batches of 32).
+    Three conditions must hold:
+
+    - At the rate at which the loss of the copy fell, 10,000 steps would be too few to memorise even this one
+      batch, that is, to reach a loss of 0.
+    - Together, 10,000 steps would change the weights by less than 10% of their norm even if all of them pointed in
+      the same direction (less than 1e-5 of the norm per step).
+    - At a learning rate at least 10 times as high, the loss falls to half of the loss of the best constant
+      prediction within 30 steps.
+
+    For comparison, AdamW at 2e-5, the usual rate for fine-tuning, changes the weights of a transformer by 4e-4 to
+    1e-3 of their magnitude per step.
 
     Three kinds of complete run are reported:
 
-    - A run of at least 100 steps that ended no better than a constant prediction. All its steps together could
-      have moved the weights by less than 10% of their norm, and a copy of the model passes the trial at a rate at
-      least 10 times as high. In addition, a linear or RBF (radial basis function) fit shows that there is
-      something to learn, or the run ended with a loss 10% above that of the constant prediction.
-    - A run of at least 50 steps that ended during its warm-up: the rate never fell, rose by 5% or more in the
-      last third, and reached at most half of the schedule's full rate. The finding is a warning if the run ended
-      no better than a constant prediction (within 3%), and its steps were too small: together, they could not
-      have moved the weights by 10% of their norm, even if each had been as large as the largest one. Otherwise it
-      is a note.
-    - A run of at least 50 steps, whatever its loss, whose schedule counts batches but is stepped once per epoch.
-      The rate never fell, rose only occasionally (at least twice, and at least 5 steps apart), and ended at 10%
-      of the full rate or less.
+    - A run of at least 100 steps ended no better than a constant prediction. All its steps together could have
+      changed the weights by less than 10% of their norm, and a copy of the model memorises one batch at a rate at
+      least 10 times as high.
+    - A run of at least 50 steps ended during its warm-up: the rate never fell, rose by 5% or more in the last
+      third, and reached at most half of the schedule's full rate. The finding is a note unless the run ended no
+      better than a constant prediction (within 3%) and all its steps together could not have changed the weights
+      by 10% of their norm.
+    - A run of at least 50 steps has a schedule that counts batches but is stepped once per epoch. The rate never
+      fell, rose only occasionally (at least twice, and at least 5 steps apart), and ended at 10% of the full rate
+      or less.
 
-    In a watched run, the same two limits (loss and weights) apply after 100 steps, if the rate has stopped
-    rising. Even the largest update (the median over layers) must be below 1e-5, so that a schedule that decays to
-    0 is not reported. The median update of the fastest third of the layers must be below 1e-5 as well. If those
-    layers change, the others are held back by the gradient, as in `vanishing-gradients`, not by the rate. The
-    finding is a warning if a classifier is known to be at chance level. It is also a warning if `clip_grad_norm_`
-    cut every recorded gradient to a hundredth of its norm or less, and the loss ended at 95% or more of its first
-    value. Otherwise it is a note, because the model may already have converged.
+    In a watched run, the same thresholds for loss and weights apply after 100 steps, if the learning rate has
+    stopped rising. Even in the third of the layers that change fastest, the largest update must be below 1e-5 of
+    the weight norm. The finding is a warning if a classifier is known to be at chance level, or if
+    `clip_grad_norm_` cut every recorded gradient to a hundredth of its norm or less. Otherwise it is a note,
+    because the model may already have converged.
 
     A run that did not learn is also reported if copies of it, trained on its own batches, learn at a larger rate,
     and no other single change helps nearly as much; see `not-learning`.
 
-    These thresholds are our own.
-
     ## Known problems
-    Many rates above this limit still learn slowly, but are not reported. The trial is not used if the learning
-    rate is warmed up, or may be, or if the best constant prediction is unknown.
+    Many learning rates above these thresholds are still too low, but are not reported. No copy is trained if the
+    learning rate is warmed up, or appears to be, or if the best constant prediction is unknown.
 
     ## Sources
     Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates" ("if it

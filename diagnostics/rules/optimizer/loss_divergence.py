@@ -20,14 +20,13 @@ class LossDivergence(Rule):
     """The loss diverges even though the updates are of normal size.
 
     ## What it does
-    In a watched run, the rule compares the training loss over the last quarter of the run with its initial and its
-    lowest level. It reports a loss that ended far above both even though the updates were of normal size. It also
-    reports a loss that starts above 0, drops below it, and falls faster and faster.
+    In a watched run, the rule reports a training loss that ends far above its initial and its lowest level even
+    though the updates are of normal size. It also reports a loss that starts above 0, falls below 0, and keeps
+    falling faster and faster.
 
     ## Why it is bad
-    Training should lower the training loss. If the loss keeps rising, something prevents this: the optimizer
-    maximises instead of minimising, a term of the loss has no lower bound, the weights grow without bound, or the
-    data has changed. The model forgets what it has learned.
+    Training should lower the training loss. A loss diverges if the optimizer maximises instead of minimising, if a
+    term of the loss has no lower bound, if the weights grow without bound, or if the data changes.
 
     ## Example
     ```python
@@ -42,21 +41,17 @@ class LossDivergence(Rule):
 
     ## Thresholds
     For a classifier trained on cross entropy, the final loss is the median cross entropy over the last quarter of
-    the sampled steps. It must be at least twice that of a constant prediction, and at least 1.5 times both its
-    initial and its lowest level. Any other loss needs at least 40 steps and must reach at least 100 times both
-    levels, and the weights must have grown threefold. If a step changes the weights by 1% or more,
-    `learning-rate-too-high` reports the run instead; if gradients are never zeroed, `gradients-not-zeroed` does.
+    the sampled steps. The final loss must be at least twice that of a constant prediction, and at least 1.5 times
+    both its initial and its lowest level. Any other loss must reach at least 100 times its initial and its lowest
+    level, in a run of at least 40 steps, and the weights must have grown threefold. If a step changes the weights
+    by 1% or more, `learning-rate-too-high` reports the run instead.
 
-    A loss counts as falling without bound if it began above 0, ended ten times as far below 0, and fell at least
-    1.5 times as far in each quarter of the run as in the quarter before. A negative log-likelihood, in contrast,
-    falls more and more slowly.
-
-    These thresholds are our own.
+    A loss is reported as falling without bound if it began above 0, ended ten times as far below 0, and fell at
+    least 1.5 times as far in each quarter of the run as in the quarter before.
 
     ## Known problems
-    The limits for other losses are wide, because some healthy losses rise: a generator's loss in adversarial
-    training, the loss in Q-learning while the values grow, or a loss with a term whose weight a schedule raises. A
-    loss that starts below 0 is not covered.
+    Some healthy losses rise, such as a generator's loss in adversarial training, or the loss in Q-learning while
+    the values grow.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019).

@@ -12,13 +12,13 @@ class LossOscillation(Rule):
     """The loss of a repeated batch oscillates and does not fall.
 
     ## What it does
-    In a watched run, the rule follows the loss of a batch that occurs repeatedly, and reports a loss that
-    alternately rises and falls, without decreasing overall.
+    In a watched run, the rule follows the loss of a batch that recurs, and reports a loss that alternately
+    rises and falls without decreasing overall.
 
     ## Why it is bad
-    Each update jumps over the minimum and lands on the other side, as high as before. In some direction the
-    curvature of the loss is too high for the step, even though the step is small relative to the weights. Typical
-    causes are inputs on very different scales, or a momentum near 1.
+    Each update jumps over the minimum and lands on the other side, where the loss is as high as before. In some
+    direction, the curvature of the loss is too high for this step size. Typical causes are inputs on very
+    different scales, and a momentum near 1.
 
     ## Example
     ```python
@@ -33,19 +33,17 @@ class LossOscillation(Rule):
     ```
 
     ## Thresholds
-    The batch must have occurred at least 100 times. Three things must hold over the second half of its losses:
+    The batch must have occurred at least 100 times. Three things must hold for the second half of its losses:
 
-    - Their range, from the 10th to the 90th percentile, is at least half of their mean.
-    - They change direction at 90% of the occurrences (pure noise does so at two thirds).
-    - Their mean is less than 10% below the mean of the first six losses.
+    - The range of the losses, from the 10th to the 90th percentile, is at least half of their mean.
+    - The losses change direction at 90% of the occurrences (pure noise does so at two thirds).
+    - The mean of the losses is less than 10% below the mean of the first six losses.
 
-    These thresholds are our own. If updates change the weights by 1% or more, `learning-rate-too-high` reports the
-    run instead.
+    If updates change the weights by 1% or more, `learning-rate-too-high` reports the run instead.
 
     ## Known problems
-    The same batch must be repeated, as in full-batch training or with a loader that does not shuffle. If the
-    batches vary, the loss may oscillate for that reason alone, so nothing is reported. A loop that alternates
-    between two different losses on the same batch is wrongly reported.
+    The rule needs a batch that is repeated, as in full-batch training or with a loader that does not shuffle. A
+    loop that alternates between two different losses on the same batch is wrongly reported.
 
     ## Sources
     Goh, "Why Momentum Really Works", Distill (2017), on steps and curvature.

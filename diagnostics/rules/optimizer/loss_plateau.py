@@ -38,21 +38,21 @@ class LossPlateau(Rule):
     """The loss stays at chance level, even though the batch can be learned.
 
     ## What it does
-    Trains a copy of the model on one batch at your learning rate. It checks whether the loss over the last third
-    of that trial stays at the level of a constant prediction, without a trend, while another rate gets well below
-    it.
+    Trains a copy of the model on one batch at your learning rate. It checks whether the loss of the copy stays at
+    the level of a constant prediction in the last third of the steps, while a copy at another rate gets well below
+    that level.
 
-    In a watched run, compares the cross entropy of the predictions at the sampled steps with the entropy of their
-    labels. For any loss, it checks whether the loss is constant at the end of the run even though each batch
-    contains different rows. In that case, either the predictions have collapsed (as with a triplet loss stuck at
-    its margin), or the loss compares the model with itself (as with a preference loss whose reference model is not
-    a copy). The latter is reported if the model also runs without gradients on the inputs of each step. If the
-    scores of a cross entropy are cosines times a constant, it computes how low the loss can possibly get.
+    In a watched run, the rule checks three things:
+
+    - The rule compares the cross entropy of the predictions at the sampled steps with the entropy of their labels.
+    - The rule checks whether any loss is constant at the end of the run even though each batch contains different
+      rows. The predictions may have collapsed (as with a triplet loss stuck at its margin), or the loss compares
+      the model with itself (as with a preference loss whose reference model is not a copy).
+    - If the scores of a cross entropy are cosines times a constant, the rule computes the lowest loss that is
+      possible.
 
     ## Why it is bad
-    A loss at chance level means that the model has learned the class frequencies and nothing else. The first steps
-    bring the loss down to that level and look like learning; the rest is noise. Such a plateau is easily mistaken
-    for a hard problem, or for one that needs more steps.
+    A loss at chance level means that the model has learned the class frequencies and nothing else.
 
     ## Example
     ```python
@@ -67,45 +67,39 @@ class LossPlateau(Rule):
     ```
 
     ## Thresholds
-    Three things must hold over the last third of the trial:
+    Three things must hold for the losses of the copy in the last third of its steps:
 
-    - The median is within 5% of the loss of the best constant prediction (for cross entropy, the entropy of the
-      batch's labels).
-    - The losses are within 20% of each other.
-    - The remaining trend would not take the loss below 0.9 times that of the constant prediction within the same
-      number of further steps.
+    - The median loss is within 5% of the loss of the best constant prediction (for cross entropy, the entropy of
+      the batch's labels).
+    - The highest and the lowest loss differ by at most 20% of the loss of the best constant prediction.
+    - If the trend continued for as many steps again, the loss would not fall below 0.9 times the loss of the
+      constant prediction.
 
-    The trial must also count as stuck by the thresholds of `learning-rate-too-high` or `learning-rate-too-low`.
-    An untrained classifier starts near the chance level, and stays there for a while if the rate is small.
+    The copy must also be stuck by the thresholds of `learning-rate-too-high` or `learning-rate-too-low`.
 
-    In a watched run of at least 400 steps, three things must hold over the last two thirds:
+    In a watched run of at least 400 steps, three things must hold over the last two thirds of the run:
 
-    - The cross entropy is within 5% of the labels' entropy in each quarter of that time.
-    - It fell by less than 2% from the first half to the second.
+    - In each quarter of these two thirds, the cross entropy is within 5% of the labels' entropy.
+    - The cross entropy fell by less than 2% from the first half of these two thirds to the second.
     - Accuracy is not above the share of the most frequent class.
 
-    The cross entropy must never have fallen 10% below the labels' entropy during the run. The rate must have
-    stopped rising. The weights must show that the model is stuck rather than slow: if all steps pointed in one
-    direction, they would have moved the weights by their own norm. If updates are larger than 1%,
+    The cross entropy must never have fallen 10% below the labels' entropy, and the learning rate must have stopped
+    rising. The steps must have been large enough to change the weights by 100% of their norm if all of them had
+    pointed in the same direction. If updates change the weights by more than 1% of their norm,
     `learning-rate-too-high` reports the run instead.
 
-    A loss counts as constant if the last third of the run has at least 30 losses, all above 0 and within 0.01% of
-    each other. The dataset must also be larger than a batch, and its rows must differ. If no dataset is known,
-    the batches must differ and the weights must change. A constant loss is reported only if no other rule
-    explains it. The model counts as its own reference if it also runs without gradients in at least 90% of the
-    steps. At least 8 such steps must have been compared, and in 90% of them, both runs must have had the same
-    input. A loss that is a whole number is not reported if it contains `exp` or a division: `loss / loss.detach()`
-    is always 1, but has a gradient. If the scores are cosines, the lowest possible loss must be at least 90% of
-    the loss that results from equal scores.
+    A loss is constant if the last third of the run has at least 30 losses, all above 0 and within 0.01% of each
+    other. The batches must differ and the weights must change. The model is reported as its own reference if it
+    also runs without gradients in at least 90% of the steps.
 
-    These thresholds are our own.
+    If the scores are cosines, the lowest possible loss must be at least 90% of the loss that results from equal
+    scores.
 
     ## Known problems
-    Before training, the plateau is detected only on a few batches, and only if another learning rate gets past
-    it; `cannot-overfit-one-batch` covers all other causes. The trial is not used if the learning rate is warmed
-    up, or may be. In a watched run, only unweighted cross entropy on outputs of shape (examples, classes) is
-    covered. A task that is inherently hard, such as the parity of many bits, or whose labels are independent of
-    the inputs, looks the same.
+    Before training, the plateau is detected only on a few batches, and only if another learning rate gets past it;
+    `cannot-overfit-one-batch` covers all other causes. In a watched run, only unweighted cross entropy on outputs
+    of shape (examples, classes) is covered. An inherently hard task, such as the parity of many bits, is reported
+    too.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "input-independent baseline"; the Hugging Face
@@ -126,8 +120,8 @@ class LossPlateau(Rule):
         if lowest < LITTLE * chance:
             return None
         return self.found(
-            f"The scores passed to the cross entropy are cosine similarities times {factor:.3g}, so they "
-            f"differ by at most {2 * factor:.3g}. With {classes:,} scores, the loss is {chance:.4g} if all "
+            f"The scores passed to the cross-entropy loss are cosine similarities times {factor:.3g}, so "
+            f"they differ by at most {2 * factor:.3g}. With {classes:,} scores, the loss is {chance:.4g} if all "
             f"scores are equal, and no weights can bring it below {lowest:.4g}. So the softmax "
             "stays almost uniform, and there is almost nothing to learn from.",
             fix=(
@@ -188,12 +182,12 @@ class LossPlateau(Rule):
             return None
         total = answers.labels.sum()
         return self.found(
-            "The loss is stuck at the chance level: the cross entropy of the predictions averaged "
+            "The model is stuck at the chance level: its cross-entropy loss averaged "
             f"{curve.ended:.4g} from step {curve.since:,} to {curve.until:,}. A constant prediction would "
             f"have a loss of {curve.chance:.4g}. Over the whole run, {answers.right.sum():,} of the "
-            f"{total:,} sampled predictions were correct, and {answers.labels.sum(axis=0).max():,} of the "
-            "labels belonged to the most frequent class. The weights are changing (the updates add up to "
-            f"{moved:.1f} times their norm).",
+            f"{total:,} sampled predictions were correct, and {answers.labels.sum(axis=0).max():,} of "
+            f"the {total:,} labels belonged to the most frequent class. The weights are changing (the updates add "
+            f"up to {moved:.1f} times their norm).",
             fix=(
                 "train on one small batch first: if the model cannot memorise it, check inputs, labels and "
                 "activations",

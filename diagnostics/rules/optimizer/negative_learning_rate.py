@@ -17,10 +17,9 @@ class NegativeLearningRate(Rule):
     Checks the learning rate of every parameter group at every step.
 
     ## Why it is bad
-    A step with a negative learning rate moves up the gradient: the loss rises, faster and faster. No optimizer
-    accepts such a rate when it is created, but a schedule can set any value. Usually a linear factor,
-    `1 - step / length`, has no lower bound and the schedule runs past its length: it is stepped once per batch
-    instead of once per epoch.
+    With a negative learning rate, each step follows the gradient uphill, so the loss rises. Usually the schedule
+    has a linear factor without a lower bound, `1 - step / length`, and runs past its length because it is stepped
+    once per batch instead of once per epoch.
 
     ## Example
     ```python
@@ -43,8 +42,7 @@ class NegativeLearningRate(Rule):
     None.
 
     ## Known problems
-    A script that deliberately does gradient ascent with a negative rate, rather than by negating its loss, is also
-    reported.
+    A script that deliberately does gradient ascent with a negative rate is also reported.
 
     ## Sources
     ziqi-jin/finetune-anything, issue 57; the documentation for `torch.optim.lr_scheduler.LambdaLR`.

@@ -81,28 +81,22 @@ class NotLearning(Rule):
     """The run ends no better than a constant prediction, and no other rule explains it.
 
     ## What it does
-    Compares the losses of the second half of a run with what the best constant prediction would have scored on the
-    same batches. The targets are recovered from the gradient of the output, and used only if they reproduce the
-    loss that the script differentiated. If the run is no better, the rule fits a linear and an RBF (radial basis
-    function) model to some of its rows, to see whether they learn something that the model did not.
-
-    A triplet loss (`triplet_margin_loss`) is compared with its margin, which is the loss when all embeddings are
-    equal. Such a loss also ends at the margin, or just above it, if positives and negatives are passed in the
-    wrong order.
+    Compares the losses of the second half of a run with the losses of the best constant prediction on the same
+    batches. If the run is no better, the rule fits a linear and an RBF (radial basis function) model to some of
+    its rows, to see whether these fits learn something that the model did not.
 
     Then the rule trains copies of the model from the initial weights on the recorded batches (up to 150 batches
-    and 16 MiB). One thing is changed in each copy: the scale, shape or order of the data, the learning rate, the
-    optimizer, the mode, the layers, the initial weights, clipping, the schedule or the weight decay. It compares
-    the losses of the copies on rows that none of them was trained on. This requires a PyTorch loop whose loss is
-    a single call to a common loss function, or Keras' `fit` or `train_on_batch` with one of Keras' own losses.
+    and 16 MiB). One thing is changed in each copy, such as the scale of the data, the learning rate, the layers or
+    the initial weights. The rule compares the losses of the copies on rows that none of them was trained on.
+    Training such copies requires a PyTorch loop with a single common loss function, or Keras' `fit` or
+    `train_on_batch` with one of Keras' own losses.
 
-    If a loss covers several outputs or includes penalties on the weights, its value alone is not enough. The rule
-    then runs the trained model on training rows, and compares the predictions of each output with a constant
-    prediction.
+    A triplet loss is compared with its margin, which is the loss when all embeddings are equal. If a model has
+    several outputs, each output is compared with its own constant prediction.
 
     ## Why it is bad
     The first steps bring any model down to the constant prediction, which is the mean of the targets or the class
-    frequencies, and they look like learning. A run that ends there has learned nothing from its inputs.
+    frequencies. A run that ends at that loss has learned nothing from its inputs.
 
     ## Example
     ```python
@@ -121,53 +115,46 @@ class NotLearning(Rule):
 
     ## Thresholds
     The run must have at least 100 steps, its learning rate must have stopped rising, and the script must have run
-    to its end. The run must not alternate between training this model and another one. Two losses must be at least
-    97% of the constant prediction's: the loss over the last third of the run, and the loss at the sampled steps in
-    its second half. The first may be below that limit by up to two standard errors of the constant prediction's
-    loss over the sampled batches.
+    to its end. Two losses must be at least 97% of the loss of the constant prediction: the loss over the last
+    third of the run, and the loss at the sampled steps in the second half of the run.
 
-    The finding is a warning if the model could have learned something. Any of these shows that it could:
+    The finding is a warning if one of these shows that the model could have learned something:
 
-    - Its rows occur more than once in a run of at least 200 steps (two epochs or more if the size of the dataset
-      is known). So even targets unrelated to them could have been memorised.
-    - A fit to half of the sampled rows has at most 70% of the constant prediction's error on the other half. For
-      classes, the error must also be lower by five standard errors.
-    - The inputs themselves show that information was lost: each row of 3 to 64 columns was standardised
-      separately, or a number used for missing values is 100 standard deviations from all others.
-    - The run ended with a loss 10% above that of the constant prediction after 200 steps or more.
+    - The rows occur more than once in a run of at least 200 steps (two epochs or more if the size of the dataset
+      is known), so the model could have memorised the targets.
+    - A model fitted to half of the sampled rows has at most 70% of the constant prediction's error on the other
+      half. For classes, its error must also be lower by at least five standard errors.
+    - Each row of 3 to 64 columns was standardised separately, or a number used for missing values is 100 standard
+      deviations away from all other values.
+    - After 200 steps or more, the run ended with a loss 10% above that of the constant prediction.
 
-    It is a note if later trainings of the same model end below half of the constant prediction's loss, as after a
-    first stage that trains only a new head.
+    The finding is a note if later trainings of the same model end below half of the constant prediction's loss, as
+    after a first stage that trains only a new head.
 
-    It is also a warning if a single change makes a copy learn:
+    The finding is also a warning if a single change makes a copy learn:
 
-    - No unchanged copy reaches a loss below 90% of the constant prediction's.
-    - The changed copy reaches a loss below 85% of it, even with its batches in a different order.
-    - That loss is lower than the losses of the unchanged copies by three times their spread.
+    - None of the unchanged copies reaches a loss below 90% of the loss of the constant prediction.
+    - The changed copy reaches a loss below 85% of the loss of the constant prediction, even with its batches in a
+      different order.
+    - The loss of the changed copy is lower than the losses of the unchanged copies by at least three times their
+      spread.
 
-    Otherwise the finding is a note. It is also a note if the loss was still falling, with two exceptions:
+    In all other cases, the finding is a note. Even if there is such a sign or change, it is usually only a note if
+    the loss was still falling.
 
-    - The run ended with a loss 10% above that of the constant prediction after 200 steps or more.
-    - It ended above the constant prediction after steps that together could have moved the fastest third of the
-      layers by at most 5%.
-
-    A loss that compares predictions with targets is reported as a warning if it is 0, up to rounding (1e-6), in
-    every step of a run of at least 100 steps: the model is its own target.
+    A loss that compares predictions with targets is reported as a warning if it is 0 (up to 1e-6) in every step of
+    a run of at least 100 steps. In such a run, the model is its own target.
 
     If there are several outputs, three things must hold:
 
     - One output still has at least 95% of the constant prediction's error after 300 steps or more.
     - For that output, a simple fit leaves at most half of the constant prediction's error.
-    - The error of another output has fallen to half of that of its own constant prediction.
-
-    These thresholds are our own.
+    - The error of another output has fallen to half of the error of its own constant prediction.
 
     ## Known problems
-    A control experiment on labels of pure noise, redrawn at each step, is correctly reported as a note. So is the
-    first epoch of a task that only a deep model can learn. A model that has learned only a weak signal, which
-    explains less than 3% of the targets' variance, is still reported. Weighted losses are not checked. Several
-    outputs and penalties are checked only in Keras, for models built from Keras' own layers: other models may
-    reverse an output's gradient on purpose.
+    A control experiment on random labels is reported as a note. A model that explains less than 3% of the targets'
+    variance is reported even though it has learned a weak signal. Weighted losses are not checked. Models with
+    several outputs or penalties are checked only in Keras, and only if they are built from Keras' own layers.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019): verify that the loss beats an
@@ -414,8 +401,8 @@ def _of_scale(answers: FinalAnswers) -> tuple[str, ...]:
 
 
 _NAMES: Final = {
-    "cross_entropy": "cross entropy",
-    "binary_cross_entropy": "binary cross entropy",
+    "cross_entropy": "cross-entropy loss",
+    "binary_cross_entropy": "binary cross-entropy loss",
     "mean_squared_error": "mean squared error",
     "mean_absolute_error": "mean absolute error",
 }

@@ -23,19 +23,21 @@ class OptimizerMissesParameters(MessageRule):
     ## What it does
     Compares the tensors that the optimizer holds with the model's parameters that require a gradient.
 
-    Under `diagnose run`, it compares the parameters held by all optimizers with those that the first loss depends
-    on. The latter include parameters that the model does not register or re-creates in its forward pass. They also
-    include the parameters of another model that feeds this one, or of a head or a loss that takes its output. In
-    Keras, it looks for layers that are re-created in each call, and for a `tf.Variable` among the attributes of a
-    layer, which Keras 3 does not track. After the run, it looks for new weights (missing from the checkpoint) that
-    were frozen during training and still have their initial values, such as the classifier of a LoRA model without
-    `task_type`. They count only if shuffling their values changes the predictions of a copy of the model. At the
-    end of a watched run, it looks for parameters that were frozen at the start and have received gradients since.
+    Under `diagnose run`, the rule also looks for these parameters:
+
+    - Parameters that the first loss depends on, but that no optimizer holds. Such parameters may be unregistered
+      or re-created in the forward pass, or belong to a second model before or after this one.
+    - In Keras, layers that are re-created in each call, and a `tf.Variable` among the attributes of a layer, which
+      Keras 3 does not track.
+    - New weights that are missing from the checkpoint and stay frozen at their initial values, such as the
+      classifier of a LoRA model without `task_type`. They are reported only if shuffling their values changes the
+      predictions.
+    - In a watched run, parameters that were frozen at the start and have received gradients since.
 
     ## Why it is bad
     An optimizer updates only the parameters that it was given when it was created. If a layer is added or replaced
-    later, its parameters receive gradients but never change. An optimizer created for another model updates that
-    model, and the model in the loop keeps its initial weights. No error is raised.
+    later, its parameters receive gradients but never change. If the optimizer was created for another model, the
+    model in the loop keeps its initial weights. No error is raised.
 
     ## Example
     ```python
@@ -50,25 +52,19 @@ class OptimizerMissesParameters(MessageRule):
     ```
 
     ## Thresholds
-    The finding is an error if the optimizer holds none of the model's trainable parameters. It is a warning if
-    the parameters it lacks make up at least 1% of the trainable weights (our choice: a forgotten layer, not a
-    forgotten scale). It is also a warning if the optimizer holds tensors that the model does not have, as happens
-    after a layer is replaced. Otherwise it is a note. For frozen new weights, the finding is a warning if they
-    are in the last layer that runs. Otherwise it is a note, because a trained layer can adapt to the random layer
-    before it.
+    The finding is an error if the optimizer holds none of the model's trainable parameters. The finding is a
+    warning if the missing parameters make up at least 1% of the trainable weights, or if the optimizer holds
+    tensors that the model does not have, as happens after a layer is replaced. In all other cases, it is a note.
+    For frozen new weights, the finding is a warning if they are in the last layer that runs, and otherwise a note.
 
     ## Known problems
     If several optimizers train one model, each of them is reported as missing the parameters that the others hold.
-    Training only a head without freezing the rest is reported as well: call `requires_grad_(False)` on the other
-    parameters, which also saves the memory of their gradients. Tensors that do not belong to the model are not
-    reported on their own, because several models, or a model and a loss with parameters, may share an optimizer.
+    Training only a head without freezing the rest of the model is also reported: call `requires_grad_(False)` on
+    the other parameters, which also saves the memory of their gradients.
 
-    Another model counts only if it feeds this one or takes its output, is in training mode, and still has its
-    initial weights. A pretrained feature extractor that you forgot to freeze is therefore not reported, but one
-    with random weights is.
+    A pretrained feature extractor that you forgot to freeze is not reported.
 
-    Frozen new weights are identified by the keys that `from_pretrained` or `load_state_dict(strict=False)` reports
-    as missing, if these are at most half of the weights. A head that replaces a loaded one is not detected.
+    A new head that replaces a loaded head is not detected.
 
     ## Sources
     PyTorch's documentation for `torch.optim` ("Constructing it") and `torch.nn.ModuleList`;
@@ -264,7 +260,7 @@ class OptimizerMissesParameters(MessageRule):
             "No later layer was trained: the last layer keeps its random weights, and earlier layers can only "
             "adapt to them."
             if found.last
-            else "Later layers were trained: they can adapt to these random weights, but not replace them."
+            else "Later layers were trained: they can adapt to these random weights, but cannot make up for them."
         )
         return self.found(
             f"{count_of(len(found.weights), 'weight matrix', 'weight matrices')} of the model {was} missing from "

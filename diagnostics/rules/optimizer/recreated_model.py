@@ -15,16 +15,15 @@ class RecreatedModel(Rule):
     """The model is re-created, either in every epoch or for the evaluation.
 
     ## What it does
-    Reads the source of the script for a loop over epochs that creates a model, or re-initialises its weights with
-    `apply(init_weights)` or `reset_parameters()`, and then trains it. Training means a call to `fit` or
-    `train_on_batch`, a backward pass, or a function whose name begins with "train" or "fit".
+    Searches the script for a loop over epochs that creates a model, or re-initialises its weights with
+    `apply(init_weights)` or `reset_parameters()`, and then trains it.
 
-    In PyTorch, and in Keras on TensorFlow, it also looks for an evaluation after the last training step that uses
-    another instance of the model's class, whose weights were never trained.
+    In PyTorch, and in Keras on TensorFlow, the rule also looks for an evaluation after the last training step that
+    uses another instance of the model's class whose weights were never trained.
 
     ## Why it is bad
-    A new model starts from random weights. Everything learned in the previous epochs is lost, and the final model
-    has been trained for only one epoch.
+    Each new model starts from random weights. If the model is re-created in every epoch, everything learned in the
+    previous epochs is lost, and the final model has been trained for only one epoch.
 
     ## Example
     ```python
@@ -41,21 +40,17 @@ class RecreatedModel(Rule):
     ```
 
     ## Thresholds
-    A loop that loads or sets weights continues from what was learned and is not reported. Neither is a loop over
-    folds, seeds or settings.
+    A loop that loads or sets weights is not reported, nor is a loop over folds, seeds or settings.
 
-    An evaluated instance is reported only if no weights were loaded into it. Its weights must be unrelated to
-    those of the trained model: their correlation must be less than five standard deviations of the correlation
-    between two random draws. If the trained model is gone, the weights must look freshly initialised. In Keras,
-    this means that the weights were never assigned, every bias is 0, and the kernels span the range from which
-    Keras draws them. In PyTorch, the instance must be evaluated on at least 8 rows. The trained model must not be
-    evaluated after its last step: an untrained model evaluated alongside it may be a baseline.
+    An evaluated instance is reported only if no weights were loaded into it and its weights are not correlated
+    with those of the trained model. In PyTorch, the instance must be evaluated on at least 8 rows. Nothing is
+    reported if the trained model is evaluated after its last step too, because the untrained model may then be a
+    baseline.
 
     ## Known problems
-    The model is recognised by the call that creates it: `Sequential`, `Model`, `clone_model`, a class defined in
-    the script, a function that calls one of these, or a name such as `build_model`. If only the name of the loop
-    variable suggests that the loop counts epochs, the finding is a note. Other loops are reported only if they
-    re-initialise weights still held by an optimizer that was created before the loop.
+    The model is recognised by the call that creates it, such as `Sequential` or `build_model`. If only the name of
+    the loop variable suggests that the loop counts epochs, the finding is a note. Other loops are reported only if
+    they re-initialise weights still held by an optimizer that was created before the loop.
 
     ## Sources
     Forum questions about losses that start over in each epoch.

@@ -15,10 +15,9 @@ class RecreatedOptimizer(Rule):
     with another one for the same parameters.
 
     ## Why it is bad
-    The optimizer stores momentum and Adam's running averages. A re-created one starts without them: each step of
-    Adam moves each weight by the full learning rate, up or down, however small its gradient, and momentum never
-    builds up. The loss falls at first, but then the weights jump around the minimum. Any learning-rate schedule
-    starts over as well.
+    The optimizer stores momentum and Adam's running averages, and a new one starts without them. A new Adam
+    optimizer moves each weight by the full learning rate in its first step, however small the gradient is, and
+    momentum never builds up. The loss falls at first, but then the weights jump around the minimum.
 
     ## Example
     ```python
@@ -39,13 +38,12 @@ class RecreatedOptimizer(Rule):
     ```
 
     ## Thresholds
-    There must be 20 steps in a row, each by a new optimizer that keeps tensors as its state (plain SGD has no
-    state to lose). Test-time adaptation, which restores the weights before each step, is not reported, and neither
-    is a model whose weights are reloaded between steps. This threshold is our own.
+    There must be at least 20 steps in a row, each of them taken by a new optimizer. Plain SGD, which keeps no
+    state, is not reported. A model whose weights are restored or reloaded between steps, as in test-time
+    adaptation, is not reported.
 
     ## Known problems
-    An optimizer that is re-created once per epoch or every few steps, for example once per task in meta-learning,
-    is not reported. After a finding, the model's later steps are not watched.
+    An optimizer that is re-created once per epoch or every few steps is not reported.
 
     ## Sources
     Kingma and Ba, "Adam: A Method for Stochastic Optimization" (2015), section 2.1; forum questions about training

@@ -20,7 +20,7 @@ PASSES = 100  # without any step; more than gradient accumulation uses in practi
 
 
 class UnchangedParameters(Rule):
-    """No weight of the model changes, even though the optimizer steps, or should.
+    """None of the model's weights change, even though the optimizer steps, or should step.
 
     ## What it does
     In a watched run, the rule compares the weights before and after each sampled step, and fires if not a single
@@ -28,9 +28,8 @@ class UnchangedParameters(Rule):
 
     - a loop with many passes but without a single optimizer step,
     - in TensorFlow, gradients that are computed with a `tf.GradientTape` and never applied,
-    - in Keras, 20 calls to `train_on_batch` on a model that was frozen each time, such as a GAN's discriminator
-      that was frozen for the combined model, and
-    - a `fit` that starts where it ends, as with `epochs=10, initial_epoch=10`.
+    - in Keras, 20 calls to `train_on_batch` on a frozen model, such as the discriminator of a GAN, and
+    - a `fit` that runs no epochs, as with `epochs=10, initial_epoch=10`.
 
     ## Why it is bad
     The model never trains. The loss varies from batch to batch but does not fall.
@@ -50,16 +49,17 @@ class UnchangedParameters(Rule):
     ## Thresholds
     One of these is enough:
 
-    - at least 3 sampled steps, none of which changed any weight,
-    - 100 passes without an optimizer step, and a call to `zero_grad()`, which shows that steps were intended, or
+    - at least 3 sampled steps, none of which changed a weight,
+    - 100 backward passes without an optimizer step, but with a call to `zero_grad()`, which shows that steps were
+      intended, or
     - 20 backward passes and 20 calls to `zero_grad()` (or 20 gradient tapes) without a step.
 
     With a `tf.GradientTape`, the script must also have created an optimizer, and all biases must still have their
-    initial value of 0. These thresholds are our own.
+    initial value of 0.
 
     ## Known problems
-    Only a model that does not change at all is reported. Individual layers are not, because a learning rate of 0
-    may freeze them on purpose. A run that is watched only after its schedule has reached 0 is reported.
+    Individual layers that do not change are not reported. A run that is watched only after its learning rate has
+    reached 0 is wrongly reported.
 
     ## Sources
     PyTorch's documentation for `torch.optim` ("Constructing it"), on optimizers made before the model is replaced
@@ -84,9 +84,9 @@ class UnchangedParameters(Rule):
         if order is not None and not order.steps and not order.moved:
             wasted = min(order.passes, order.zeroed)  # gradients that were computed and thrown away
             if wasted >= WASTED or (order.zeroed and order.passes >= PASSES):
-                return self._never_stepped(order.passes)
+                return self._never_stepped(order.passes, "backward passes")
         if not steps.total_steps and steps.steps_without_optimizer >= PASSES:
-            return self._never_stepped(steps.steps_without_optimizer)
+            return self._never_stepped(steps.steps_without_optimizer, "iterations")
         ratios = np.zeros((0, 0))
         if updates is not None:
             ratios = updates.ratios[updates.steps < _first_broken(gradients, losses)]  # NaN never changes
@@ -146,10 +146,10 @@ class UnchangedParameters(Rule):
             severity="note" if fit.fitted is None else "warning",
         )
 
-    def _never_stepped(self, passes: int) -> Finding:
+    def _never_stepped(self, passes: int, counted: str) -> Finding:
         return self.found(
-            f"The training loop has run {passes:,} passes, but none of the watched optimizers has taken a step. "
-            "The weights have not changed.",
+            f"The training loop has run {passes:,} {counted}, but none of the watched optimizers has taken a "
+            "step. The weights have not changed.",
             fix={
                 "torch": "optimizer.step()  # with parentheses, after the backward pass, on the watched optimizer",
                 "keras": "optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # at each step",
@@ -229,7 +229,7 @@ def _why(
     if not got_gradient and cut:
         return (
             "No parameter in the optimizer had a gradient at any of these steps, although `backward()` ran before "
-            "each: the loss does not depend on these parameters.",
+            "each of them: the loss does not depend on these parameters.",
             (
                 "compute the loss from the model's output only with torch operations: torch.tensor(...), .numpy() "
                 "or .item() cuts the graph, and requires_grad=True does not restore it",

@@ -16,13 +16,12 @@ class CellsOutOfOrder(Rule):
 
     ## What it does
     Compares the order of the cells in a notebook file with the execution counts of their last runs, such as
-    `In[7]`. Names a cell if one of the variables it uses was set by a different cell than in a run from top to
-    bottom, or was set again after the cell was run.
+    `In[7]`. Names a cell if one of the variables that it uses was set by a different cell than in a run from top
+    to bottom, or was set again after the cell was run.
 
     ## Why it is bad
-    The results below a cell reflect the state of the kernel at the time. If the cell with the learning rate was
-    edited and run again after training, the curve in the notebook belongs to a learning rate that no longer
-    appears in it.
+    The results may come from code that the notebook no longer shows. If the cell with the learning rate was edited
+    and run again after training, the curve belongs to the old learning rate.
 
     ## Example
     ```python
@@ -37,13 +36,12 @@ class CellsOutOfOrder(Rule):
     ```
 
     ## Thresholds
-    None. The finding is always a note: execution counts do not show whether a cell was edited between runs. Cells
-    that only import, or only define functions and classes, may be run again at any time.
+    None. The finding is always a note, because execution counts do not show whether a cell was edited between
+    runs. Cells that only import, or only define functions and classes, may be run again at any time.
 
     ## Known problems
-    Counts from different sessions cannot be distinguished, unless two cells have the same count; in that case
-    nothing is reported. Changes inside an object, such as those to a model's weights during training, do not
-    rebind a name, so they go unnoticed.
+    Execution counts from different sessions cannot be distinguished. Changes inside an object, such as changes to
+    a model's weights during training, do not rebind a name, so they go unnoticed.
 
     ## Sources
     J. F. Pimentel et al., "A Large-Scale Study About Quality and Reproducibility of Jupyter Notebooks" (MSR 2019).

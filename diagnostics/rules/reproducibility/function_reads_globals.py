@@ -15,15 +15,14 @@ class FunctionReadsGlobals(Rule):
     """A function in a notebook reads variables that are not passed to it.
 
     ## What it does
-    Lists the functions in a notebook file that read the notebook's variables. A variable is any name that a cell
-    assigns, except for constants in capitals, values that are set once, imports, functions and classes. The
-    finding points out variables that are set in several places, or only by a loop.
+    Lists the functions in a notebook file that read the notebook's variables. Constants in capitals, values that
+    are set only once, imports, functions and classes are ignored. The finding points out variables that are set in
+    several places, or only by a loop.
 
     ## Why it is bad
-    A function that reads `model` or `batch` from the notebook works on whatever these names refer to when it is
+    A function that reads `model` or `batch` from the notebook uses whatever these names refer to when it is
     called: the model of an earlier experiment, or the last batch of a finished loop. A typo in the function, such
-    as `x` for `xb`, raises no error if the notebook has a variable `x`: the function then evaluates the same batch
-    again and again.
+    as `x` for `xb`, raises no error if the notebook has a variable `x`.
 
     ## Example
     ```python
@@ -45,11 +44,10 @@ class FunctionReadsGlobals(Rule):
     ```
 
     ## Thresholds
-    None. The finding is always a note, because the function may read these variables on purpose.
+    None. The finding is always a note, because the function may read the variables on purpose.
 
     ## Known problems
-    The rule does not see variables created by a magic command or by `from x import *`. Nor does it know when a
-    method is called.
+    The rule does not see variables created by a magic command or by `from x import *`.
 
     ## Sources
     J. Grus, "I don't like notebooks" (JupyterCon 2018); S. Chattopadhyay et al., "What's Wrong with Computational

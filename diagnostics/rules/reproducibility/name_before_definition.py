@@ -15,15 +15,13 @@ class NameBeforeDefinition(Rule):
     """A notebook uses a name before any cell defines it.
 
     ## What it does
-    Reads the cells of a notebook file from top to bottom, without running them. It tracks which names each cell
-    binds, deletes and reads (also in the functions that the cell calls), and reports a name that is read even
-    though no cell above defines it.
+    Reads the cells of a notebook file from top to bottom, without running them. Reports a name that is read, in
+    the cell or in a function that it calls, even though no cell above defines the name.
 
     ## Why it is bad
     The kernel remembers what the notebook no longer shows: a cell that was deleted or edited after it was run, or
-    a cell further down that was run first. The results look fine but cannot be reproduced. Running the notebook
-    from top to bottom raises a NameError, even on your own machine after a restart. Or worse, the name is defined
-    elsewhere, and the results are different.
+    a cell further down that was run first. The results cannot be reproduced. Running the notebook from top to
+    bottom raises a NameError or, if another cell gives the name a different value, leads to different results.
 
     ## Example
     ```python
@@ -44,16 +42,14 @@ class NameBeforeDefinition(Rule):
     ```
 
     ## Thresholds
-    None. The finding is a warning if the notebook itself proves that the name is missing: the cell has been run
-    even though nothing defines the name, or the name is defined only further down or deleted above. It is a note
-    if no cell defines the name and the cell has not been run, because the name may be defined outside the
-    notebook.
+    None. The finding is a warning if the cell has been run even though nothing defines the name, or if the name is
+    defined only further down or is deleted above. The finding is a note if no cell defines the name and the cell
+    has not been run, because the name may be defined outside the notebook.
 
     ## Known problems
-    A read counts only if it is certain to happen. Reads in a branch of an `if`, in a `try` with handlers, in a
-    method, or in a function that is never called by name are ignored. After `from x import *`, `exec`, `globals()`
-    or an unknown magic (`%run`), any name may be defined, so nothing is reported. Cells that failed, or that are
-    tagged `raises-exception` or `skip-execution`, are not checked.
+    Only names that are certain to be read are reported: not those in a branch of an `if`, in a `try` with
+    handlers, in a method, or in a function that is never called by name. After `from x import *`, `exec`,
+    `globals()` or an unknown magic (`%run`), nothing is reported.
 
     ## Sources
     J. F. Pimentel et al., "A Large-Scale Study About Quality and Reproducibility of Jupyter Notebooks" (MSR 2019):

@@ -25,15 +25,14 @@ class RedefinedName(Rule):
 
     ## What it does
     Follows the names in a notebook file from top to bottom, without running it. Reports a number, string, list or
-    similar value that is called as a function. Also reports a name whose kind has changed: it refers to a value
-    when a function that reads it is defined, but to a loop variable or a function when that function is called, or
-    vice versa.
+    similar value that is called as a function. Also reports a function that reads a name whose meaning has
+    changed: the name refers to a value when the function is defined, but to a loop variable or a function when it
+    is called, or vice versa.
 
     ## Why it is bad
-    All cells share one namespace. `sum = 0.0` in one cell hides Python's `sum` in all others, and `for model in
-    models` leaves the last model behind for every function that reads `model`. What the name means in a cell
-    depends on what was run last: the notebook works when its cells are run in the order in which they were
-    written. Run from top to bottom, it fails or computes something else.
+    All cells share one namespace. `sum = 0.0` in one cell hides Python's `sum` in all others, and
+    `for model in models` leaves the last model behind for every function that reads `model`. If it is run from top
+    to bottom, the notebook fails or computes something else.
 
     ## Example
     ```python
@@ -56,13 +55,12 @@ class RedefinedName(Rule):
     ```
 
     ## Thresholds
-    None. The finding is a warning if the call fails when the notebook is run from top to bottom: the last value
-    assigned to the name is not callable, whichever branches are taken. It is a note if the name is only rebound to
-    a value of another kind.
+    None. The finding is a warning if the call certainly fails when the notebook is run from top to bottom. The
+    finding is a note if the name is only rebound to a value of another kind.
 
     ## Known problems
-    Only values that are visible in the source are recognised: `accuracy = correct / total` may be anything. A name
-    that a function declares `global` is not checked.
+    Only values that are visible in the source are recognised; the result of `correct / total`, for example, is
+    not. A name that a function declares `global` is not checked.
 
     ## Sources
     Python's documentation, "Built-in Functions" and "Naming and binding".

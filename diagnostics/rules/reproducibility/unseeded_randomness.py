@@ -14,14 +14,13 @@ class UnseededRandomness(Rule):
     """The same training step, run twice from the same state, gives different results.
 
     ## What it does
-    Works only on request, with `examine(..., check_reproducible=True)`. Runs one step twice, each time on a new
-    copy of the model with the same rows and seeds, and compares the batches, layer outputs, losses and gradients
-    bit for bit.
+    Runs only on request, with `examine(..., check_reproducible=True)`. Performs one training step twice, each time
+    on a new copy of the model with the same rows and seeds, and compares the batches, layer outputs, losses and
+    gradients bit for bit.
 
     ## Why it is bad
     A run that cannot be reproduced is hard to debug: the effect of a change cannot be distinguished from chance.
-    Seeds at the top of a script are meant to prevent this, but they affect only the generators that are seeded
-    there.
+    Seeding at the top of a script affects only the generators that are seeded there.
 
     ## Example
     ```python
@@ -44,15 +43,14 @@ class UnseededRandomness(Rule):
     ```
 
     ## Thresholds
-    None: a difference of one bit is enough. If the first difference is less than 1e-4 of the largest value in
-    that tensor (our choice), it is attributed to an operation without a fixed order of summation, and otherwise
-    to random numbers.
+    None: a difference of one bit is enough. If the first difference is less than 1e-4 of the largest value in the
+    tensor, the finding attributes it to an operation without a fixed order of summation, and otherwise to random
+    numbers.
 
     ## Known problems
-    Generators that were created with a seed are reset before each of the two steps. A NumPy generator counts as
-    unseeded if its seed has 64 bits of entropy or more: that is what NumPy draws from the system, and what its
-    documentation recommends recording as a seed. The rule cannot know whether a Python or PyTorch generator was
-    seeded from the clock. Worker processes and Keras are not checked.
+    Generators that were created with a seed are reset before each of the two steps. A NumPy generator is treated
+    as unseeded if its seed has 64 bits of entropy or more, like a seed from the operating system. Worker processes
+    and Keras are not checked.
 
     ## Sources
     PyTorch's notes, "Reproducibility"; NumPy's documentation for `numpy.random.default_rng` and `SeedSequence`.
@@ -98,7 +96,7 @@ def _why(reproduction: ReproductionFacts, rounding: bool) -> str:
         were, them = ("was", "it") if count == 1 else ("were", "them")
         return (
             f"The program has {count_of(count, 'generator')} that {were} created without a seed (or with a seed "
-            "as long as one that NumPy gets from the operating system). A seed at the top of the script does "
+            "as long as NumPy's own random seeds). A seed at the top of the script does "
             f"not affect {them}."
         )
     return "The random numbers come from a source without a fixed seed, such as a new generator or the clock."

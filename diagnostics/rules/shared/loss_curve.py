@@ -96,7 +96,7 @@ def stuck(run: StepHistory, answers: PredictionFacts | None, fewest: int) -> Los
         NotApplicable: the chance level is not known, or the run is too short.
     """
     if answers is None or not answers.plain_loss:
-        raise NotApplicable("needs a classifier whose loss is known to be unweighted cross entropy")
+        raise NotApplicable("needs a classifier whose loss is known to be an unweighted cross-entropy loss")
     if run.total_steps < fewest:
         raise NotApplicable(f"needs {fewest} steps")
     if warms_up(run):
@@ -202,8 +202,8 @@ def describe(what: str, curve: LossCurve) -> str:
         )
     if what == "stuck":
         return (
-            f"The model has learned nothing: its cross entropy averaged {curve.ended:.4g} from step "
-            f"{curve.since:,} to {curve.until:,}. A constant prediction would have a loss of "
+            f"The model has learned nothing: its cross-entropy loss averaged {curve.ended:.4g} from "
+            f"step {curve.since:,} to {curve.until:,}. A constant prediction would have a loss of "
             f"{curve.chance:.4g}."
         )
     assert curve.swings is not None

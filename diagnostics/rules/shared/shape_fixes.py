@@ -550,7 +550,8 @@ def _of_image_size(symptom: WeightsMisfit) -> Repair | None:
         return None
     name = listed([name.rpartition(".")[2] for name in symptom.weights][:1])
     return (
-        f"{name} depends on the image size and the window size, which differ between the checkpoint and model.",
+        f"{name} depends on the image size and the window size, which differ between the checkpoint and the "
+        "model.",
         (
             f"build {symptom.model} with the img_size and window_size of the checkpoint, which are often part of "
             "its name",

@@ -86,14 +86,14 @@ class TestLabelBeyondOutputs:
 
 NO_TARGET = (
     'The loss gets no target: "labels" is among the inputs (x and labels), which only the model receives. A '
-    "loss given to compile() compares the prediction with a target; without a target there is no loss, so "
-    "no gradient can be computed."
+    "loss given to compile() needs a target to compare the prediction with, so neither the loss "
+    "nor its gradient can be computed."
 )
 NO_TARGET_FROM_TEXT = (
     "The loss probably got no target, because the labels are among the inputs, which only the model "
     "receives. The name of the input that holds the labels cannot be read from the traceback "
-    "text: pass the exception to diagnostics.explain. A loss given to compile() compares the prediction "
-    "with a target; without a target there is no loss, so no gradient can be computed."
+    "text: pass the exception to diagnostics.explain. A loss given to compile() needs a target to "
+    "compare the prediction with, so neither the loss nor its gradient can be computed."
 )
 
 
@@ -137,7 +137,7 @@ class TestNoTarget:
             "labels-missing",
             (
                 "fit() got inputs, but no labels, so the loss has no target. A loss given to compile() "
-                "compares the prediction with a target; without a target there is nothing to minimise."
+                "needs a target to compare the prediction with, so there is nothing to minimise."
             ),
         )
 
@@ -211,7 +211,7 @@ class TestShapesDiffer:
             assert finding.message == (
                 "The loss cannot compare a prediction of shape (None, 2) with a target of shape (None, "
                 "3): there are 2 predictions and 3 targets per example. A loss needs one target per "
-                "prediction, along the same axes. Shapes that happen to broadcast raise no error, but then "
+                "prediction, in a matching shape. Shapes that happen to broadcast raise no error, but then "
                 "the loss compares the wrong pairs."
             )
             assert finding.fix == "give the last layer 3 outputs"

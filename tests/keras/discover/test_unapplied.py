@@ -51,8 +51,8 @@ def test_a_loop_that_forgot_its_optimizer_is_named(compiled):
     (finding,) = found(script)
     assert (finding.rule, finding.severity) == ("unchanged-parameters", "error")
     assert finding.message == (
-        "The training loop has run 24 passes, but none of the watched optimizers has taken a step. The weights "
-        "have not changed."
+        "The training loop has run 24 backward passes, but none of the watched optimizers has taken a step. The "
+        "weights have not changed."
     )
     assert finding.fix == "optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # at each step"
 

@@ -227,7 +227,7 @@ class TestOperands:
         live, _ = explained(failure(lambda: torch.cat([up, skip], 1)))
         assert live.message == (
             "Tensors cannot be concatenated along axis 1: their sizes along every other axis must be equal, but "
-            "along one axis, the sizes are 56 and 57. Shapes: up (1, 8, 56, 56) and skip (1, 8, 57, 56). A "
+            "they differ along one axis (56 and 57). Shapes: up (1, 8, 56, 56) and skip (1, 8, 57, 56). A "
             "feature map with an odd size loses one row or column when it is pooled by 2 and upsampled by 2."
         )
         parts = [R(4, 3), R(5, 3)]

@@ -184,7 +184,8 @@ class TestFuture:
 
         layers = nn.GRU(8, 20, batch_first=True), nn.GRU(8, 20, batch_first=True)
         facts = self.judge(Lambda(forward, *layers))
-        assert facts.why_not["future"] == "the model may read the whole text, because GRU summarises it"
+        why = "the model may be meant to read the whole text: GRU receives or returns a summary of it"
+        assert facts.why_not["future"] == why
 
 
 class TestInputs:

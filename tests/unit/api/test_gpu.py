@@ -37,5 +37,5 @@ class TestLookAtCards:
     def test_says_what_could_not_be_judged_of_those_rules_alone(self):
         _, report = look_at_cards(Recorded())
         assert report.not_applicable == {
-            "tensorflow-holds-gpu": "needs to know which libraries the processes on the GPU have loaded"
+            "tensorflow-holds-gpu": "it is not known which libraries the processes on the GPU have loaded"
         }

@@ -46,7 +46,9 @@ def compare_future(subject: Subject) -> FutureFacts:
     with subject.summaries_seen(rows, length) as summaries:
         first = subject.ask(inputs)
     if summaries:
-        raise Unclear(f"the model may read the whole text, because {summaries[0]} summarises it")
+        raise Unclear(
+            f"the model may be meant to read the whole text: {summaries[0]} receives or returns a summary of it"
+        )
     before = _by_position(first.main, rows, length, axis)
     if not np.array_equal(first.main, subject.ask(inputs, seed=1).main):
         raise Unclear("the predictions are random in evaluation mode")
@@ -100,7 +102,7 @@ def _tokens(subject: Subject) -> tuple[str, int, Array]:
     """Return the only input whose next tokens are the targets, its axis of positions, and which ones count."""
     target = subject.target
     if not subject.predicts_tokens or target is None:
-        raise Unclear("the loss is not known to be a cross entropy over next tokens")
+        raise Unclear("the loss is not known to be a cross-entropy loss over next tokens")
     found = [
         (name, axis, counted)
         for name, array in subject.inputs.items()

@@ -45,19 +45,18 @@ SPARSE = (  # the row of the message, which the page for pasted errors reads, sa
 
 
 class BroadcastLoss(MessageRule):
-    """Prediction and target differ in shape, and the loss broadcasts them.
+    """Prediction and target have different shapes, and the loss broadcasts them.
 
     ## What it does
-    Compares the shapes of prediction and target if the value of the loss shows that they were broadcast against
-    each other, or if the graph of the loss contains their difference. In the graph of the first loss, it also
-    looks for products of two per-example values, such as a log-probability and an advantage. After a crash, it
-    names the shapes that could not be broadcast.
+    Compares the shapes of prediction and target if the value of the loss shows that they were broadcast, or if the
+    graph of the loss contains their difference. In the graph of the first loss, the rule also looks for products
+    of two per-example values, such as a log-probability and an advantage. After a crash, it names the shapes that
+    could not be broadcast.
 
     ## Why it is bad
     A prediction of shape (32, 1) minus a target of shape (32,) is a matrix of 32 by 32 differences: every
-    prediction is compared with every target of the batch. The constant prediction that minimises this loss is the
-    mean, and that is what the model learns. The loss falls to the variance of the targets, so the problem merely
-    looks hard.
+    prediction is compared with every target of the batch. The model therefore learns to predict the mean. The loss
+    falls to the variance of the targets, so the task merely looks hard.
 
     ## Example
     ```python
@@ -72,16 +71,13 @@ class BroadcastLoss(MessageRule):
     ```
 
     ## Thresholds
-    None: the value of the loss shows that the shapes were broadcast instead of matched.
+    None: the value or the graph of the loss proves that the shapes were broadcast.
 
     ## Known problems
-    The rule finds only losses that it can recognise by recomputing them. In the graph, it finds differences
-    between a column of predictions and the row of targets from the loader, or vice versa. Products are found only
-    if one factor is a constant and only the mean or sum of the resulting matrix is used. A single target that
-    many predictions share on purpose is reported too; expand it to the full shape. Keras' built-in losses reshape
-    `(n, 1)` and `(n,)` to match. In Keras, the bug requires a custom loss or an extra axis longer than 1. Such an
-    axis may be the time steps of a final recurrent layer that returns sequences, or the positions of an image
-    that no layer flattens.
+    A single target that many predictions share on purpose is reported too; expand it to the full shape.
+
+    Keras' built-in losses reshape `(n, 1)` and `(n,)` to match. In Keras, the bug requires a custom loss, or an
+    extra axis such as the time steps of a recurrent layer with `return_sequences=True`.
 
     ## Sources
     The documentation for `torch.nn.functional.mse_loss`, whose warning says of such shapes: "this will likely lead
@@ -227,7 +223,7 @@ class BroadcastLoss(MessageRule):
                 f"{not_known('the shapes', crash.live)}"
             )
         return self.found(
-            f"{seen} A loss needs one target per prediction, along the same axes. Shapes that happen to broadcast "
+            f"{seen} A loss needs one target per prediction, in a matching shape. Shapes that happen to broadcast "
             "raise no error, but then the loss compares the wrong pairs.",
             fix=after_crash(prediction, target),
             evidence=evidence,

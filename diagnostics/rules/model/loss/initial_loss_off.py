@@ -29,14 +29,13 @@ class InitialLossOff(Rule):
     """The initial loss is far above chance.
 
     ## What it does
-    Compares the cross entropy of one batch, before any training, with the chance level, ln C: the cross entropy of
-    a model that gives each of the C classes the same probability.
+    Compares the cross entropy of one batch before training with the chance level, ln C. The chance level is the
+    cross entropy of a model that gives each of the C classes the same probability.
 
     ## Why it is bad
     An untrained model should not be confident. If its loss starts far above ln C, its predictions are confidently
     wrong: the inputs are not scaled, the initial weights are too large, or the head was trained with the classes
-    in a different order. The first steps only correct this, and their gradients are large enough to harm the other
-    layers. The finding lists the causes that the batch and the model do not rule out.
+    in a different order. The large gradients of the first steps can then harm the other layers.
 
     ## Example
     ```python
@@ -51,28 +50,27 @@ class InitialLossOff(Rule):
     ```
 
     ## Thresholds
-    The loss must exceed ln C by more than 2 nats, and by more than half of ln C. Logits that vary from class to
-    class with a standard deviation of s add about s²/2 to the loss (less with few classes). So an excess of 2 nats
-    corresponds to logits with a spread above 2, whereas PyTorch's linear layer after a normalisation layer starts
-    at 0.6. A loss below ln C is not reported, because a pretrained model may already know the classes. Inputs
-    whose root mean square is at most 3 count as scaled. Scaling is not suggested either if the loss of the same
-    batch with inputs at unit scale keeps more than half of its excess, or if each path from the inputs to the
-    predictions passes a normalisation layer.
+    The loss must exceed ln C by more than 2 nats, and by more than half of ln C. A loss below ln C is not
+    reported, because a pretrained model may already know the classes.
 
-    The run has the last word: the finding becomes a note if the last third of the losses is below half of ln C.
-    Later trainings of the same model count as part of the run. If at least half of the weights are frozen and the
-    inputs are scaled, 97% of ln C is enough: the first steps can harm only the new head.
-    It also becomes a note if the run brought the loss below its initial value but had fewer than 100 steps, too
-    few to judge. The expected initial loss of ln C is from the source below; the allowed deviation is our own.
+    Scaling the inputs is suggested only if their root mean square is above 3. It is not suggested if the loss of
+    the same batch with inputs at unit scale keeps more than half of its excess, or if every path from the inputs
+    to the predictions passes a normalisation layer.
+
+    The finding becomes a note if the last third of the losses is below half of ln C, or if the loss fell below its
+    initial value in a run of fewer than 100 steps. Later trainings of the same model are part of the run. If at
+    least half of the weights are frozen and the inputs are scaled, 97% of ln C is enough, because the first steps
+    can harm only the new head.
 
     ## Known problems
-    Keras' Glorot initialisation turns wide, unit-scale features into logits with a spread of up to 1.4. In a
-    simulation with normal logits of that spread and batches of 32, up to 2 in 100 healthy models started above the
-    threshold. Losses that have class weights, or that sum over the examples instead of averaging, are not checked,
-    because their chance level is not ln C. Nor are losses of scores that a single factor scales up, as in margin
-    or contrastive losses on cosines: their initial value is large by design. A model whose last layer is frozen is
-    not checked either: it was pretrained, and with new adapters on new data, its first predictions may be
-    confidently wrong. The same is true of a pretrained language model on text unlike its training text.
+    In a simulation with Keras' Glorot initialisation and wide features, up to 2 in 100 healthy models were
+    reported. A pretrained language model on text unlike its training text may be reported too.
+
+    The rule does not check three kinds of models and losses:
+
+    - losses with class weights, and losses that sum over the examples, because their chance level is not ln C
+    - losses on scaled scores, such as margin and contrastive losses on cosines
+    - models whose last layer is frozen, because a pretrained head may be confidently wrong on new data
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "verify loss @ init".

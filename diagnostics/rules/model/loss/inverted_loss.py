@@ -20,18 +20,18 @@ class InvertedLoss(Rule):
     """The loss is higher for correct predictions than for wrong ones: its sign is wrong.
 
     ## What it does
-    For Keras, calls the script's custom loss with three sets of predictions for some rows of a batch: values close
-    to the targets, the mean target for every row, and the output of the trained model.
+    For Keras, compares the values of the script's custom loss for three sets of predictions: values close to the
+    targets, the mean target for every row, and the output of the trained model.
 
     For PyTorch, reads the gradient of the model's output in sampled steps. It checks
 
     - whether the loss is the negative of a squared error or a cross entropy,
     - whether an optimizer with `maximize=True` increases such a loss, and
-    - whether a step against the gradient moves the output away from the input's target.
+    - whether a step against the gradient moves the output away from the target.
 
     ## Why it is bad
-    Training makes the loss small, whatever it measures. A score that should be high (Dice, IoU, a cosine) falls to
-    0, the curve looks perfect, and the model has learned to be wrong.
+    Training makes the loss small, even if its sign is wrong. If a score that should be high (Dice, IoU, a cosine)
+    is minimised, it falls to 0: the curve looks perfect, but the model has learned to be wrong.
 
     ## Example
     ```python
@@ -46,24 +46,25 @@ class InvertedLoss(Rule):
     ```
 
     ## Thresholds
-    Keras: the loss of correct predictions must exceed that of a constant prediction by at least 10% of the larger
-    one, and must be higher than the loss that the model reached. Each prediction must have at least 8 values: a
-    single value may be a distance, which should be low for pairs with the label 1. A single value counts only if
-    most targets differ and its correlation with them is -0.5 or less. The targets must be masks or images from 0
-    to 1, or the loss must ignore the scale of the predictions, as a cosine does. Other targets may be costs or
-    advantages rather than values to predict.
+    Keras: the loss of correct predictions must exceed the loss of a constant prediction by at least 10% of the
+    larger one. The loss of correct predictions must also be higher than the loss that the model reached. The
+    targets must be masks or images from 0 to 1, or the loss must ignore the scale of the predictions, as a cosine
+    does. Each prediction must have at least 8 values, or a single value if most targets differ and predictions and
+    targets have a correlation of -0.5 or less.
 
-    PyTorch: there must be at least 4 sampled steps, 90% of them with the wrong sign. The negative of a known
-    formula must match the losses of the run to within 0.2%, and the targets must not all be equal. The value of
-    the formula must rise, starting at no less than half the loss of a constant prediction: a trained model that is
-    being made to unlearn starts lower. The formula is not checked if an earlier loop in the script trained the
-    model. For masks with at least 8 values per row, 95% of the gradients of the foreground and 95% of those of the
-    background must have the wrong sign. For other targets, the gradient must be a negative multiple of the error
-    (cosine 0.999). It must not be a multiple of the target alone, because that target may be a cost. These numbers
-    are our own.
+    PyTorch: at least 4 steps must be sampled, and in 90% of them the loss must have the wrong sign. In addition,
+    one of these must hold:
+
+    - The losses of the run are the negative of a known formula, to within 0.2%, and the targets are not all equal.
+      The value of that formula rises over the run, and is initially at least half the loss of a constant
+      prediction.
+    - For masks with at least 8 values per row, 95% of the gradients of the foreground and 95% of those of the
+      background have the wrong sign.
+    - For other targets, the gradient is a negative multiple of the error (cosine 0.999), but not of the target
+      alone.
 
     ## Known problems
-    Keras is covered only on TensorFlow, with one output, after `fit` or `train_on_batch` under `diagnose run`;
+    Keras is covered only on TensorFlow, with one output, after `fit` or `train_on_batch` under `diagnose run`.
     PyTorch is covered only for models that return a single tensor. A loss that is meant to keep the predictions
     away from the targets, such as masks of areas to avoid, is wrongly reported.
 
@@ -105,7 +106,9 @@ class InvertedLoss(Rule):
         if loss.one_target or loss.last <= loss.first or loss.first < UNTRAINED * loss.constant:
             return None
         name = loss.kind.replace("_", " ")
-        does = f"The optimizer has maximize=True, but the loss is the {name} between predictions and targets: it"
+        does = (
+            f"The optimizer has maximize=True, but the loss is the {name} between predictions and targets, which"
+        )
         if not loss.maximized:
             does = f"The loss being minimised is the negative {name}: the {name} between predictions and targets"
         return self.found(

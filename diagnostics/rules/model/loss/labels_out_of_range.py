@@ -24,9 +24,9 @@ class LabelsOutOfRange(MessageRule):
     number of outputs minus 1; the ignore index (-100 unless the loss specifies another) is excluded.
 
     ## Why it is bad
-    The loss uses the label as an index into the outputs. If there is no such output, PyTorch on a CPU raises
-    `IndexError: Target 2 is out of bounds`, a GPU triggers a device-side assert at some later line, and XLA reads
-    past the end and returns a NaN loss.
+    The loss uses the label as an index into the outputs. If the model has no output with this index, PyTorch on a
+    CPU raises `IndexError: Target 2 is out of bounds`, a GPU triggers a device-side assert at a later line, and
+    XLA returns a NaN loss.
 
     ## Example
     ```python
@@ -44,8 +44,8 @@ class LabelsOutOfRange(MessageRule):
     None: one label outside the range is enough.
 
     ## Known problems
-    Before training, only one batch is checked. A label that is too rare to occur in this batch is found only when
-    the loss fails on it.
+    Before training, only one batch is checked. A wrong label in another batch is found only when the loss fails on
+    it.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline"; PyTorch's documentation for

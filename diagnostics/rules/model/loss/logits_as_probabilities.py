@@ -41,18 +41,19 @@ class LogitsAsProbabilities(MessageRule):
     """The loss reads probabilities, but the model outputs logits or other unbounded values.
 
     ## What it does
-    Infers from the settings or the value of the loss how it reads the predictions, then checks one batch of
-    predictions and the last activation. For `ctc_loss`, it checks the values passed to the first call.
-    Probabilities are between 0 and 1, and those of mutually exclusive classes add up to 1; log-probabilities are
-    never above 0. For a custom loss it reads the graph: a Dice or Jaccard loss also needs probabilities.
+    Infers from the settings or the value of the loss whether it expects probabilities, log-probabilities or
+    logits. Then checks one batch of predictions and the last activation. For `ctc_loss`, the rule checks the
+    values passed to the first call. For a custom loss, such as a Dice or Jaccard loss, it reads the graph of the
+    loss.
 
     ## Why it is bad
-    Keras clips values outside the range from 0 to 1 before it takes the logarithm, and no gradient passes through
-    the clip: an example whose true class has a negative logit has a high loss, and training does not raise that
-    logit. Training is slow and gets stuck at a poor plateau. PyTorch's `BCELoss` raises
-    `all elements of input should be between 0 and 1`. Its `NLLLoss` raises no error: it returns minus the logit of
-    the true class, which falls below 0 without bound as all logits grow. The string
-    `"sparse_categorical_crossentropy"` hides the setting: it means `from_logits=False`.
+    Keras clips predictions to the range from 0 to 1 before it takes the logarithm, and no gradient passes through
+    the clip. An example whose true class has a negative logit therefore gets no gradient. Training is slow and
+    gets stuck at a high loss. The string `"sparse_categorical_crossentropy"` hides the setting: it means
+    `from_logits=False`.
+
+    PyTorch's `BCELoss` raises `all elements of input should be between 0 and 1`. `NLLLoss` raises no error: it
+    returns minus the logit of the true class, which keeps falling as all logits grow.
 
     ## Example
     ```python
@@ -69,17 +70,17 @@ class LogitsAsProbabilities(MessageRule):
     ```
 
     ## Thresholds
-    At least one prediction of the batch must be below 0 or, with a binary loss, above 1. For a loss that reads
-    log-probabilities, one must be above 0. The tolerance is 0.001, the rounding error of half precision. A relu or
-    tanh in the last layer is enough on its own. If a sigmoid for several classes is combined with categorical
-    cross entropy, the finding is a warning: Keras computes the loss from the logits, so the model learns, but
-    `predict` returns values that were never trained.
+    At least one prediction of the batch must be below 0 or, with a binary loss, above 1. For a loss that expects
+    log-probabilities, at least one prediction must be above 0. The tolerance is 0.001. For a loss that expects
+    probabilities, it is also enough that the model ends in a ReLU or tanh.
+
+    If a sigmoid for several classes is combined with categorical cross entropy, the finding is a warning: Keras
+    computes the loss from the logits, so the model learns, but `predict` returns values that were never trained.
 
     ## Known problems
-    Only one batch of an untrained model is checked: logits that happen to be in range are not reported, unless the
-    last layer is known to be linear. Non-negative predictions that do not add up to 1, as from a softplus, are not
-    reported: Keras divides them by their sum, which gives probabilities. Nothing is checked if the settings of the
-    loss are unknown.
+    Only one batch of an untrained model is checked. Logits that happen to be in range are reported only if the
+    last layer is known to be linear. Non-negative predictions that do not add up to 1, such as those of a
+    softplus, are not reported, because Keras divides them by their sum.
 
     ## Sources
     The documentation for `keras.losses.SparseCategoricalCrossentropy` (`from_logits`) and `torch.nn.NLLLoss` ("the
@@ -144,8 +145,8 @@ class LogitsAsProbabilities(MessageRule):
             "1. In that case, the ratio does not measure overlap: it improves as the outputs grow at any "
             "position, and jumps where their sum crosses 0.",
             fix=(
-                "probabilities = torch.sigmoid(outputs)  # one class",
-                "probabilities = outputs.softmax(dim=1)  # several classes",
+                "probabilities = torch.sigmoid(outputs)  # binary: one foreground class",
+                "probabilities = outputs.softmax(dim=1)  # multi-class",
             ),
             evidence={"shape": list(shape)},
         )

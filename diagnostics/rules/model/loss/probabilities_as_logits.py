@@ -16,17 +16,16 @@ class ProbabilitiesAsLogits(Rule):
     """The model ends in a softmax or sigmoid, and the loss applies another one.
 
     ## What it does
-    If the settings or the value of the loss show that it reads logits, the rule checks whether the predictions add
-    up to 1 for every example or come from a softmax or sigmoid layer.
+    If the loss expects logits, the rule checks whether the predictions add up to 1 for every example or come from
+    a softmax or sigmoid layer.
 
     With any loss, it also checks whether the model's last softmax or sigmoid is applied directly to the result of
     another one, as in `Dense(10, activation="softmax")` followed by `Softmax()`.
 
     ## Why it is bad
-    Probabilities differ by at most 1, so a softmax over them is never confident: with 3 classes, the true one gets
-    at most 0.58, which corresponds to a cross entropy of 0.55. The gradient has to pass through two saturating
-    functions. Training is slow and gets stuck at a plateau. The accuracy often looks acceptable, so the bug goes
-    unnoticed.
+    Probabilities differ by at most 1, so a softmax over them is never confident: with 3 classes, the true class
+    gets a probability of at most 0.58, so the cross entropy is at least 0.55. Training is slow and gets stuck at a
+    plateau. The accuracy often looks acceptable, so the bug goes unnoticed.
 
     ## Example
     ```python
@@ -42,18 +41,16 @@ class ProbabilitiesAsLogits(Rule):
     ```
 
     ## Thresholds
-    None. Predictions must be non-negative and add up to 1 for every example of the batch, up to rounding errors;
-    logits would not satisfy this by chance. A last layer that is known to be a softmax or sigmoid is also enough.
-    The lowest loss in the message is the loss of an example whose true class has probability 1 and all others 0:
-    ln(1 + (C - 1)/e) for C classes. A binary loss is at least ln(1 + 1/e) = 0.31 where the target is 1, and ln 2 =
-    0.69 where it is 0.
+    The predictions must be non-negative and add up to 1 for every example of the batch, up to rounding errors. A
+    model whose last layer is known to be a softmax or sigmoid is reported whatever its predictions are.
+
+    The finding gives the lowest loss that such a model can reach: ln(1 + (C - 1)/e) for C classes. For a binary
+    loss, it is ln(1 + 1/e) = 0.31 where the target is 1, and ln 2 = 0.69 where the target is 0.
 
     ## Known problems
-    The finding is a warning, not an error, because such a model does learn, and its largest output is often that
-    of the true class. A sigmoid that is a function call instead of a layer is not detected, because logits between
-    0 and 1 look the same. If a loss with `from_logits=True` directly follows a softmax or sigmoid, Keras on
-    TensorFlow bypasses that activation and only warns. Such a model trains correctly and is not reported, because
-    the loss then reads probabilities.
+    A sigmoid that is a function call instead of a layer is not detected. If a loss with `from_logits=True`
+    directly follows a softmax or sigmoid, Keras on TensorFlow bypasses that activation and only warns. A model
+    with this combination is not reported.
 
     ## Sources
     The documentation for `torch.nn.CrossEntropyLoss` ("the input is expected to contain the unnormalized logits
@@ -70,7 +67,7 @@ class ProbabilitiesAsLogits(Rule):
         if outputs.applied_to in SQUASHING and outputs.last_activation in (*SQUASHING, "logsoftmax"):
             return self._twice(outputs.last_activation, outputs.applied_to, outputs.num_classes)
         if loss.reads is None:
-            raise NotApplicable("needs to know whether the loss expects logits or probabilities")
+            raise NotApplicable("it is not known whether the loss expects logits or probabilities")
         if loss.reads != "logits" or outputs.non_finite_rows:
             return None
         last = outputs.last_activation if outputs.last_activation in ("softmax", "sigmoid") else None

@@ -23,9 +23,9 @@ class SelfPairsInLoss(Rule):
     row, including itself, even though no row is its own target.
 
     ## Why it is bad
-    No vector is more similar to a row than the row itself, whatever the weights. If the row itself counts as a
-    negative, it takes most of the probability: the loss cannot come close to 0, the gradients of all real
-    negatives are small, and the accuracy stays at 0.
+    No vector is more similar to a row than the row itself. If the row itself is one of its negatives, it takes
+    most of the probability: the loss cannot come close to 0, the gradients of all real negatives are small, and
+    the accuracy stays at 0.
 
     ## Example
     ```python
@@ -41,9 +41,9 @@ class SelfPairsInLoss(Rule):
     ```
 
     ## Thresholds
-    There must be at least 8 rows, each with as many scores as there are rows. The matrix of scores must be
-    symmetric, with equal values on the diagonal that are the highest in their rows (to within 0.2% of the largest
-    score). No row may be its own target. These numbers are our own.
+    There must be at least 8 rows, each with as many scores as there are rows. The score matrix must be symmetric.
+    All values on its diagonal must be equal and the highest in their rows, to within 0.2% of the largest score.
+    None of the rows may be its own target.
 
     ## Known problems
     Similarities between vectors with different norms, such as plain dot products, are not checked.
@@ -75,9 +75,9 @@ class SelfPairsInLoss(Rule):
             return None
         score = float(itself.mean())
         return self.found(
-            f"The cross entropy compares each of the {rows} rows with all {rows} rows, including itself. Each "
-            f"row's score with itself ({score:.3g}) is its highest score, but is never the target. So each row is "
-            "its own negative, and no weights can make a row less similar to itself.",
+            f"The cross-entropy loss compares each of the {rows} rows with all {rows} rows, including itself. "
+            f"Each row's score with itself ({score:.3g}) is its highest score, but is never the target. So each "
+            "row is its own negative, and no weights can make a row less similar to itself.",
             fix=(
                 "scores = scores.masked_fill(torch.eye(len(z), dtype=torch.bool, device=z.device), -torch.inf)",
                 "exclude the diagonal from the sum over the negatives",

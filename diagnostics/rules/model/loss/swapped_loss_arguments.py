@@ -13,13 +13,13 @@ class SwappedLossArguments(Rule):
 
     ## What it does
     Reads the argument names of a loss that was passed to `compile`. If the first is named after predictions
-    (`y_pred`, `output`) and the second after targets (`y_true`, `labels`), computes the loss on a batch in the
-    order that Keras uses and in the reverse order.
+    (`y_pred`, `output`) and the second after targets (`y_true`, `labels`), the rule computes the loss on a batch
+    in both orders.
 
     ## Why it is bad
-    Keras passes the targets first, whatever the arguments are named. A squared difference is the same both ways. A
-    cross entropy is not: it then takes the logarithm of the targets, which are 0 or 1, and its gradient is the
-    same however wrong a prediction is.
+    Keras passes the targets first, whatever the arguments are named. A squared difference is the same in both
+    orders, but a cross entropy in the wrong order takes the logarithm of the targets, which are 0 or 1. The
+    gradient then does not depend on how wrong a prediction is.
 
     ## Example
     ```python
@@ -36,11 +36,11 @@ class SwappedLossArguments(Rule):
     ```
 
     ## Thresholds
-    The two losses must differ by more than 0.1%.
+    The losses for the two orders must differ by more than 0.1%.
 
     ## Known problems
-    The rule covers only Keras on TensorFlow, under `diagnose run`, with one output. Argument names such as `a` and
-    `b` reveal nothing.
+    The rule covers only Keras on TensorFlow, under `diagnose run`, with one output. From argument names such as
+    `a` and `b`, the rule can infer nothing.
 
     ## Sources
     Keras' guide "Training & evaluation with the built-in methods", "Custom losses".

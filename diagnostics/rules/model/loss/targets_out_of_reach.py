@@ -57,15 +57,13 @@ class TargetsOutOfReach(Rule):
     - CTC: labels other than the blank, and no more labels than frames
     - `PoissonNLLLoss`: counts, with exp(output) as their rate
 
-    A softmax over several outputs also fixes their sum at 1. PyTorch's cross entropy applies a softmax over the
-    second axis, so the targets must be class probabilities along that axis. The heads of a Keras model are checked
-    separately, each with its own loss.
+    If the model ends in a softmax over several outputs, the targets of each row must also add up to 1. PyTorch's
+    cross entropy applies a softmax over the second axis, so target probabilities must add up to 1 along that axis.
 
     ## Why it is bad
     A sigmoid returns values from 0 to 1. If the targets are prices from 3 to 103, every prediction saturates at 1,
-    where its gradient is zero: the loss falls briefly and then stays at the mean squared distance from 1. Binary
-    cross entropy is a valid loss only for targets from 0 to 1. For labels of -1 and 1, or pixels from 0 to 255, it
-    has no minimum, falls below 0 and rewards ever larger logits.
+    and the loss stays at the mean squared distance from 1. Binary cross entropy requires targets from 0 to 1. With
+    labels of -1 and 1, or pixels from 0 to 255, the loss becomes negative and has no lower bound.
 
     ## Example
     ```python
@@ -80,22 +78,23 @@ class TargetsOutOfReach(Rule):
     ```
 
     ## Thresholds
-    At least 10% of the batch's targets must be out of range by 10% of the range (or of the largest target if the
-    range is unbounded). For binary cross entropy, the margin is 0.001, to allow for rounding errors. For
-    categorical cross entropy, at least 10% of the rows must have several nonzero numbers whose sum differs from 1
-    by more than 0.1. One metric must be an accuracy: models of word counts, for which the same formula is a
-    likelihood, are trained without one. In PyTorch, such rows must contain only 0 and 1, cover at most 50
-    classes, and not form a symmetric matrix, as the pairs within a batch do. For CTC, a single blank in a target
-    is enough, and so are too few frames in half of the examples. These thresholds are our own.
+    At least 10% of the batch's targets must be out of range by at least 10% of the width of the range (or of the
+    largest target if the range is unbounded). Other thresholds apply to these losses:
+
+    - Binary cross entropy: a target must be out of range by 0.001.
+    - Categorical cross entropy: at least 10% of the rows must have several nonzero numbers whose sum differs from
+      1 by more than 0.1. One metric must be an accuracy, because models of word counts use the same formula. In
+      PyTorch, these rows must contain only 0 and 1, and there must be at most 50 classes.
+    - CTC: one target must contain the blank, or half of the examples must have too few frames.
 
     ## Known problems
-    Only one batch is checked, and only if the last activation is known; in PyTorch it is read from the graph of
-    the output. A loss that ignores some targets, such as those equal to -1, is checked only if its value shows
-    that it did not ignore them.
+    Only one batch is checked, and only if the last activation is known. Targets that a loss may ignore, such as
+    -1, are checked only if the value of the loss shows that it did not ignore them.
 
     ## Sources
     The documentation for `torch.nn.BCEWithLogitsLoss` ("targets t[i] should be numbers between 0 and 1") and
-    `torch.nn.Sigmoid`; public reports of regressions that end in a sigmoid, collected in benchmarks of Keras bugs.
+    `torch.nn.Sigmoid`; public reports of regression models that end in a sigmoid, collected in benchmarks of Keras
+    bugs.
     """
 
     severity = "error"
@@ -346,25 +345,25 @@ class TargetsOutOfReach(Rule):
             return None
         lowest, highest = float(rows.min()), float(rows.max())
         numbers = highest > 1 and bool((rows == np.trunc(rows)).all())
-        what = "class indices" if numbers else "several labels" if highest == 1 else "quantities"
+        what = "class indices" if numbers else "multi-label targets" if highest == 1 else "quantities"
         named = _named(loss)
         return self.found(
             f"In {'all' if share == 1 else f'{share:.0%} of the'} examples, the target is not a distribution over "
             f"the {width} classes. It has several values, from {lowest:.4g} to {highest:.4g}, which look like "
-            f"{what}; their median sum is {np.median(rows.sum(1)):.4g} instead of 1. "
+            f"{what}; the median of their sums is {np.median(rows.sum(1)):.4g} instead of 1. "
             f"{named[0].upper()}{named[1:]} is lowest "
             "where the outputs are proportional to these values, and accuracy compares only the positions of "
             "the largest values.",
             fix={
                 "torch": (
                     "for one class per example, use the class index as the target",
-                    "for several labels, use torch.nn.BCEWithLogitsLoss()",
+                    "for multi-label targets, use torch.nn.BCEWithLogitsLoss()",
                 ),
                 "keras": (
                     "for one class per example, use keras.utils.to_categorical(labels)",
                     "for class indices at several positions, use a softmax at each position and "
                     'loss="sparse_categorical_crossentropy"',
-                    'for several labels, use activation="sigmoid" and loss="binary_crossentropy"',
+                    'for multi-label targets, use activation="sigmoid" and loss="binary_crossentropy"',
                 ),
             },
             evidence={
@@ -413,13 +412,13 @@ class TargetsOutOfReach(Rule):
             return self._classes(targets, loss)
         return self.found(
             f"{share:.0%} of the targets are outside the range 0 to 1: the targets range from {lowest:.4g} to "
-            f"{highest:.4g}. For such targets, binary cross entropy has no minimum: it is unbounded below as the "
-            "logits grow.",
+            f"{highest:.4g}. For such targets, the binary cross-entropy loss has no minimum: it is unbounded "
+            "below as the logits grow.",
             fix="labels = (labels + 1) / 2  # -1 and 1 become 0 and 1"
             if signs
             else (
                 "scale the targets to 0..1, for example pixels / 255",
-                "use a squared error if the targets are measurements",
+                "use a mean squared error loss if the targets are continuous values",
             ),
             evidence={
                 "lowest_target": lowest,

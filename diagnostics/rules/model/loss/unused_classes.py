@@ -23,8 +23,8 @@ class UnusedClasses(Rule):
 
     ## Why it is bad
     Usually the last layer was made for other data, such as the 1000 classes of ImageNet in a model for ten kinds
-    of animals. The initial loss is then ln 1000 = 6.9 instead of ln 10 = 2.3, the first steps only teach the model
-    that most of its outputs never occur, and a prediction can be a class that does not exist.
+    of animals. The initial loss is then ln 1000 = 6.9 instead of ln 10 = 2.3, and the model can predict a class
+    that does not exist.
 
     ## Example
     ```python
@@ -38,16 +38,14 @@ class UnusedClasses(Rule):
     ```
 
     ## Thresholds
-    There must be more than twice as many outputs as classes, and at least 10 more. We chose both limits to leave
-    room for a few reserved classes and for classes too rare to be among the rows read. The finding is a warning
-    only if the number of classes is known, from the class names or because every row was read; otherwise it is a
-    note.
+    There must be more than twice as many outputs as classes, and at least 10 more. These margins allow for a few
+    reserved or rare classes. The finding is a note unless the number of classes is known, from the class names or
+    because every row was read.
 
     ## Known problems
-    An output layer that was widened on purpose, to a multiple of 64 for speed or to leave room for future classes,
-    is also reported if there are few classes. A debugging subset of a sorted dataset contains only the first
-    classes; if the dataset has no class names, the rule cannot distinguish this from a last layer made for other
-    data.
+    An output layer that was widened on purpose, for example to a multiple of 64 for speed, is reported if there
+    are few classes. A debugging subset of a sorted dataset contains only the first classes, so it is reported if
+    the dataset has no class names.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "init well": the last layer should fit the

@@ -41,21 +41,20 @@ class CheckpointKeysMismatch(MessageRule):
     """The keys of a checkpoint differ from those of the model.
 
     ## What it does
-    Compares the missing and the unexpected keys in the error message. Reports a prefix that would make them equal,
-    a checkpoint that contains more than the model's state, or the layers that differ. In a watched run, it makes
-    the same comparison after a `load_state_dict(..., strict=False)` that found hardly any of the model's keys, if
-    the model is then trained, or is evaluated while its missing weights are unchanged.
+    Compares the missing and the unexpected keys in the error message. Names a prefix that would make the keys
+    equal, a state dict inside the checkpoint, or the layers that differ. In a watched run, the rule also checks
+    `load_state_dict(..., strict=False)`: it reports a call that found hardly any of the model's keys, if the model
+    is then trained, or is evaluated with the missing weights unchanged.
 
     In PyTorch, it also compares a model that is evaluated after a load with the trained model of the same class:
     weights that were trained, but that the load left as they were initialised, were not saved.
 
     ## Why it is bad
     `load_state_dict` matches weights by name. `DataParallel` and `DistributedDataParallel` put `module.` in front
-    of every name, and `torch.compile` puts `_orig_mod.`; a checkpoint saved with such a wrapper and loaded without
-    it matches nothing. PEFT saves an adapter's weights without the adapter's name, which the model's own keys
-    contain. `strict=False` silences the error and leaves every unmatched weight at its initial value. So does
-    `from_pretrained`, with a warning. PEFT saves only the adapter and `modules_to_save`, not a head that was
-    unfrozen by hand.
+    of every name, and `torch.compile` puts `_orig_mod.` there. If a checkpoint with such names is loaded into the
+    plain model, none of the keys match. PEFT leaves the adapter's name out of the keys that it saves, and saves
+    only the adapter and `modules_to_save`, not a head that you unfroze. `strict=False` silences the error and
+    leaves every unmatched weight at its initial value. `from_pretrained` does the same, with a warning.
 
     ## Example
     ```python
@@ -70,10 +69,10 @@ class CheckpointKeysMismatch(MessageRule):
     ```
 
     ## Thresholds
-    None if loading failed. With `strict=False`, fewer than 10% of the model's keys must be found, and at least as
-    many of the checkpoint's keys must be left over. Alternatively, at least half of the model's keys must be
-    missing, and adding or removing a prefix must make the keys match. Otherwise the partial load may be intended,
-    as for a new head or part of a larger checkpoint.
+    If loading failed, there is no threshold. With `strict=False`, one of two conditions must hold:
+
+    - Fewer than 10% of the model's keys were found, and at least as many of the checkpoint's keys are left over.
+    - At least half of the model's keys are missing, and adding or removing a prefix makes the keys match.
 
     Weights count as not saved if at least one other trained matrix of the evaluated model equals that of the
     trained model, so that it was loaded from this training. The matrix itself must have at least 64 weights, must
@@ -81,9 +80,8 @@ class CheckpointKeysMismatch(MessageRule):
     five standard deviations of the correlation between two random draws.
 
     ## Known problems
-    Error messages from old versions name only the first key, so only that key is known.
-    Weights that were not saved are found only while the trained model is in memory, and not after the training of
-    a `Trainer`.
+    Some old error messages name only the first key, so the rule knows only that key. Weights that were not saved
+    are found only while the trained model is in memory, and not after the training of a `Trainer`.
 
     ## Sources
     The documentation for `torch.nn.Module.load_state_dict`, and PyTorch's tutorial "Saving and loading models"

@@ -6,7 +6,7 @@ from diagnostics.engine.message_rule import MessageRule
 
 
 class MismatchedCall(MessageRule):
-    """A model or a tensor function receives arguments, or a type, that it does not accept.
+    """A model or a tensor function receives arguments or types that it does not accept.
 
     ## What it does
     Recognises error messages from Python, PyTorch, torchvision and OpenCV about a `forward` that is called with
@@ -14,7 +14,7 @@ class MismatchedCall(MessageRule):
     None where a tensor is required.
 
     ## Why it is bad
-    Some layers and models return more than one tensor, and loaders yield lists, dicts and tuples. If such a value
+    Some layers and models return more than one tensor, and loaders yield lists, dicts and tuples. If one of these
     is passed on without unpacking, the next operation fails with a message about Python types.
 
     ## Example
@@ -33,8 +33,7 @@ class MismatchedCall(MessageRule):
     None: the rule fires only after a call has failed.
 
     ## Known problems
-    The traceback alone names the type, but not where the value was created. If the exception itself is available,
-    the finding also names the variable, its value, and the line that set it.
+    The traceback alone does not show where the wrong value was created.
 
     ## Sources
     The documentation for `torch.nn.LSTM`, transformers' `ModelOutput` and `cv2.imread`.

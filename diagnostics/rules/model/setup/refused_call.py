@@ -13,8 +13,8 @@ class RefusedCall(MessageRule):
     about a missing component (a dataset, a loader, a step, `compile`, a process group) or an unsupported request.
 
     ## Why it is bad
-    The library checks at the first call that needs the component, often far from the line that should have
-    provided it, and the message uses the library's vocabulary, not the script's.
+    The library checks for the component only in the first call that needs it, often far from the line that should
+    have provided it.
 
     ## Example
     ```python
@@ -33,7 +33,8 @@ class RefusedCall(MessageRule):
     None: the rule fires only after the library has raised its error.
 
     ## Known problems
-    If there are several common reasons, the message alone does not show why the component is missing.
+    If a component is often missing for one of several reasons, the message alone does not show which reason
+    applies.
 
     ## Sources
     The checks in the source code of these libraries.

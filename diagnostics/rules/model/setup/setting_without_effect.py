@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.calls import UnreadLosses
 from diagnostics.facts.written import IdleSetting, SettingFacts, WrittenPatterns
-from diagnostics.text.join import count_of, listed
+from diagnostics.text.join import capitalized, count_of, listed
 
 SHOWN = 3  # modules or parameters named in the message; the evidence holds them all
 
@@ -18,22 +19,21 @@ class SettingWithoutEffect(Rule):
 
     ## What it does
     Looks for attributes that resemble settings but have no effect: `requires_grad` of a module, `require_grad` of
-    a parameter, `lr` of an optimizer, `transform` of a `Subset`, `shuffle` of a `DataLoader`. Modules and
-    parameters are checked just before an optimizer step, and optimizers in all sampled steps.
+    a parameter, `lr` of an optimizer, `transform` of a `Subset`, `shuffle` of a `DataLoader`.
 
-    `diagnose run` also reads the script. It looks for code that sets the same attribute through both subsets of a
-    split, to different values: the subsets share one dataset, so the second value overwrites the first. It also
-    looks for statements that discard their result: a method that returns a new tensor, such as
-    `scores.masked_fill(mask, -1e9)`, or a loop over parameters that rebinds the loop variable. For Keras, it looks
-    for layers that have a regularizer or call `add_loss` while a custom `train_step`, `compute_loss` or
-    training loop never reads the model's `losses`.
+    `diagnose run` also searches the script for three patterns:
+
+    - The same attribute is set through both subsets of a split, to different values. The subsets share one
+      dataset, so the second value overwrites the first.
+    - The result of a method is discarded, as in `scores.masked_fill(mask, -1e9)`, or a loop over parameters only
+      rebinds the loop variable.
+    - A Keras layer has a regularizer or calls `add_loss`, but a custom `train_step`, `compute_loss` or training
+      loop never reads the model's `losses`.
 
     ## Why it is bad
-    Python raises no error when a script sets an attribute that nothing else uses. PyTorch never reads it: the
-    layers that should be frozen are trained, the learning rate does not change, and the images are not augmented.
-    The subsets from `random_split` share one dataset, so `val_set.dataset.transform` is also the transform of the
-    training subset. A result that is discarded might as well never have been computed: the mask is not applied,
-    and the moving average of the weights stays at its initial value.
+    Python raises no error when a script sets an attribute that nothing reads. Layers that should be frozen are
+    trained, the learning rate does not change, or the images are not augmented. If a result is discarded, a mask
+    is not applied, or the moving average of the weights stays at its initial value.
 
     ## Example
     ```python
@@ -51,20 +51,20 @@ class SettingWithoutEffect(Rule):
     ```
 
     ## Thresholds
-    None. A module counts only if all its parameters require and have gradients and are about to be changed by the
-    optimizer. No class in the model may use the attribute's name. An optimizer counts if it is one of PyTorch's
-    own, its rates never changed, and the attribute differs from all of them. A subset counts if its dataset has
-    an attribute of that name with a different value. Discarded results count only for PyTorch functions, tensor
-    methods that have an in-place version, and some methods of pandas and of datasets; statements inside `try` do
-    not count. Layer losses count as used if any code other than an evaluation reads them or calls a regularizer,
-    or if the loss of a `tf.function` is computed from them. In a training loop, what `add_loss` adds counts if the
-    loop trains all weights of the layer; for a layer without weights, those of the smallest part of the model
-    around it.
+    The rule reports only settings that certainly have no effect:
+
+    - Attribute of a module: all parameters of the module require and have gradients and are in the optimizer, and
+      no class in the model uses the attribute's name.
+    - Attribute of an optimizer: the optimizer is one of PyTorch's own, its learning rates never changed, and the
+      attribute differs from all of these rates.
+    - Attribute of a subset: its dataset has an attribute of that name with a different value.
+    - Discarded result: it was returned by a PyTorch function, by a tensor method with an in-place version, or by
+      one of a few methods of pandas and datasets, outside any `try` block.
+    - Layer losses: only evaluation code reads them or calls a regularizer, and no loss of a `tf.function` is
+      computed from them.
 
     ## Known problems
-    A script that reads the attribute itself, outside the model, and acts on it is a false positive if the
-    parameters are trained anyway. A setting that is changed and restored between two sampled steps goes
-    unnoticed.
+    If a script reads the attribute outside the model and acts on it, the finding is a false positive.
 
     ## Sources
     PyTorch's documentation for `torch.nn.Module.requires_grad_` and `torch.optim` ("How to adjust learning rate");
@@ -101,7 +101,7 @@ class SettingWithoutEffect(Rule):
         in_loop = unread.step == "loop"
         whose, model = ("loop over the batches", "model") if in_loop else (f"`{unread.step}`", "self")
         parts = [
-            f"{listed(names, most=SHOWN)} {verb if len(names) == 1 else verbs}"
+            f"{_layers(names)} {verb if len(names) == 1 else verbs}"
             for names, verb, verbs in (
                 (unread.penalized, "has a regularizer", "have regularizers"),
                 (unread.added, "calls add_loss", "call add_loss"),
@@ -109,8 +109,8 @@ class SettingWithoutEffect(Rule):
             if names
         ]
         return self.found(
-            f"{', and '.join(parts)}, but the script's {whose} never reads `{model}.losses`, where Keras collects "
-            "these loss terms. The loss being minimised does not include these terms.",
+            f"{capitalized(', and '.join(parts))}, but the script's {whose} never reads `{model}.losses`, where "
+            "Keras collects these loss terms. The loss being minimised does not include these terms.",
             fix=(
                 f"loss += sum({model}.losses)  # inside the tape",
                 "remove the regularizers and add_loss calls, if you do not want them"
@@ -173,6 +173,11 @@ class SettingWithoutEffect(Rule):
             where=one.where,
             severity=one.severity,
         )
+
+
+def _layers(names: Sequence[str]) -> str:
+    kind = "layer" if len(names) == 1 else "layers"
+    return f"{kind} {listed([f'`{name}`' for name in names], most=SHOWN)}"
 
 
 def _of_module(idle: IdleSetting) -> tuple[str, Fix]:

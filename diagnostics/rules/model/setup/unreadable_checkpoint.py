@@ -13,9 +13,8 @@ class UnreadableCheckpoint(MessageRule):
     compared.
 
     ## Why it is bad
-    A checkpoint is a file in a particular format, often a pickle: it refers to classes that must be importable,
-    and the library that reads it must be of a version that supports the format. Training itself is not affected;
-    only reading the file fails.
+    A checkpoint is a file in a particular format, often a pickle. A pickle refers to classes that must be
+    importable, and the library that reads the file must support the version of its format.
 
     ## Example
     ```python
@@ -33,7 +32,7 @@ class UnreadableCheckpoint(MessageRule):
     None: the rule fires only after reading has failed.
 
     ## Known problems
-    The error message for a file that is damaged in the middle can look like the one for a wrong format.
+    A file that is damaged in the middle can cause the same error message as a file in the wrong format.
 
     ## Sources
     PyTorch's "Serialization semantics" (`weights_only`), and Keras' guide "Save, serialize, and export models".

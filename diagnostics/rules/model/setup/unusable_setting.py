@@ -9,11 +9,11 @@ class UnusableSetting(MessageRule):
     """A setting names a layer, metric or port that does not exist, or contradicts another setting.
 
     ## What it does
-    Recognises error messages from PEFT, Lightning, transformers, DeepSpeed, Keras and PyTorch's rendezvous about
-    settings that they cannot use, and lists the alternatives that the message names.
+    Recognises error messages about unusable settings from PEFT, Lightning, transformers, DeepSpeed, Keras and
+    PyTorch's rendezvous, and lists the alternatives that the message names.
 
     ## Why it is bad
-    Such settings are strings and numbers that are checked only at run time: a layer name from another
+    Many settings are strings and numbers that are checked only at run time: a layer name from another
     architecture, a metric that is logged under another name, or a port that a previous run still occupies.
 
     ## Example
@@ -33,7 +33,7 @@ class UnusableSetting(MessageRule):
     None: the rule fires only after the library has raised its error.
 
     ## Known problems
-    The layers or metrics that do exist are known only if the message lists them.
+    The rule knows which layers or metrics exist only if the message lists them.
 
     ## Sources
     The documentation for `peft.LoraConfig`, Lightning's `ModelCheckpoint`, transformers' `TrainingArguments`,

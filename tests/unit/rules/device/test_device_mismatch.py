@@ -64,8 +64,7 @@ class TestFromCrash:
             (finding,) = diagnostics.explain(f"Traceback (most recent call last):\n  {text}{said}").findings
             assert finding.message == (
                 f"An operation got tensors on {device} and {other}: its argument {what}, and the other "
-                f"arguments are on {other}. An operation runs on one device and cannot read the memory of "
-                "another device."
+                f"arguments are on {other}. All tensors in an operation must be on the same device."
             )
             assert finding.fix == fix
 

@@ -30,7 +30,7 @@ def test_silent_on_a_causal_model(change):
 
 
 def test_not_applicable_where_the_model_may_read_ahead():
-    why_not = {"future": "the model may read the whole text, because LSTM summarises it"}
+    why_not = {"future": "the model may be meant to read the whole text: LSTM receives or returns a summary of it"}
     with pytest.raises(NotApplicable):
         RULE.from_answers(DependenceFacts(why_not=why_not))
     with pytest.raises(NotApplicable):

@@ -25,9 +25,9 @@ class TestFires:
         finding = judge(RULE.from_modes, run(), NORM)
         assert (finding.rule, finding.severity) == ("train-mode-evaluation", "warning")
         assert finding.message == (
-            "All 20 forward passes without gradients (after 4 of the 400 steps) ran in training mode, in which bn "
-            "and drop behave differently. So the metrics do not reflect the model in evaluation mode, and batch "
-            "norm updated its statistics with this data. torch.no_grad() does not change the mode."
+            "All 20 forward passes without gradients (after 4 of the 400 steps) ran in training mode, in which "
+            "some layers (bn and drop) behave differently. So the metrics do not reflect the model in evaluation "
+            "mode, and batch norm updated its statistics with this data. torch.no_grad() does not change the mode."
         )
         assert finding.fix == "model.eval()  # before evaluation; afterwards model.train()"
 
@@ -57,8 +57,9 @@ class TestFires:
         finding = judge(RULE.from_modes, run(7, 7, 1, **last), NORM)
         assert (finding.severity, finding.evidence["passes"]) == ("warning", 7)
         assert finding.message.startswith(
-            "The last 7 forward passes without gradients (after the last step) ran in training mode, in which bn "
-            "and drop behave differently. So the metrics do not reflect the model in evaluation mode"
+            "The last 7 forward passes without gradients (after the last step) ran in training mode, in which "
+            "some layers (bn and drop) behave differently. So the metrics do not reflect the model in evaluation "
+            "mode"
         )
         after_right_ones = judge(RULE.from_modes, run(50, 7, 5, **last), DROPOUT)
         assert after_right_ones.severity == "note"

@@ -96,7 +96,7 @@ class TestStuck:
     @pytest.mark.parametrize(
         ("known", "reason"),
         [
-            ({"plain": False}, "needs a classifier whose loss is known to be unweighted cross entropy"),
+            ({"plain": False}, "needs a classifier whose loss is known to be an unweighted cross-entropy loss"),
             ({"fewest": 500}, "needs 500 steps"),
             ({"rates": np.linspace(0, 0.1, 400)}, "needs a run that is past its learning-rate warm-up"),
             ({"labels": (32, 0)}, "needs the labels of 100 examples, not all of one class"),
