@@ -150,8 +150,7 @@ class TestReport:
         report = watch.report()
         assert [(f.rule, f.step, f.severity) for f in report.findings] == [("non-finite-inputs", 13, "error")]
         assert report.findings[0].message.startswith(
-            "The batch at step 13 has NaN or infinity in input 0. Affected: 1 of the 16 examples (2, counted "
-            "from 0)."
+            "The batch at step 13 has NaN or infinity in input 0. Affected: 1 of the 16 examples (index 2)."
         )
 
     def test_without_the_loss_it_says_how_to_hand_it_over(self):
