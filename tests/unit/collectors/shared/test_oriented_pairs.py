@@ -35,7 +35,7 @@ def test_independent_draws():
     pairs = found(apart)
     assert (pairs.rows, pairs.compared) == (8, 48)
     assert pairs.apart > 24
-    assert pairs.images_moved and pairs.masks_moved
+    assert min(pairs.images_moved, pairs.masks_moved) > 24
 
 
 def test_one_draw_for_both():
