@@ -370,6 +370,29 @@ class BaselineFacts:
 
 
 @frozen
+class OrientedPairs:
+    """Images and masks of the same rows, read several times with other random numbers.
+
+    Two readings of a row are compared where one image is the other one flipped or rotated, and the masks, too.
+
+    Attributes:
+        rows: that were read.
+        compared: pairs of readings.
+        apart: of these, pairs in which no single flip or rotation explains both the image and the mask.
+        images_moved: pairs whose images differ.
+        masks_moved: pairs whose masks differ.
+    """
+
+    described: ClassVar[str] = "images and masks that are flipped or rotated at random"
+
+    rows: int
+    compared: int
+    apart: int
+    images_moved: int
+    masks_moved: int
+
+
+@frozen
 class RefittedEncoder:
     """An encoder of scikit-learn that was fitted twice on a column of one name, and used both times.
 
@@ -404,5 +427,6 @@ DataFact = (
     | RereadFacts
     | ShuffledSplit
     | ShuffledPredictions
+    | OrientedPairs
 )
 """What a stage of a pipeline may yield of its data."""

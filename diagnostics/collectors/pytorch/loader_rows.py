@@ -21,10 +21,11 @@ from diagnostics.collectors.isolation.sandbox import SandboxEnded, can_sandbox, 
 from diagnostics.collectors.pytorch.data import dataset_facts, first_labels, is_shuffled, sample_loaded_rows
 from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.shared.dataset_rows import private, sample_rows
+from diagnostics.collectors.shared.oriented_pairs import ROWS, oriented_pairs
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
 from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.collectors.shared.split_tokens import tokens_of_rows
-from diagnostics.facts.data import DatasetFacts, DatasetLength
+from diagnostics.facts.data import DatasetFacts, DatasetLength, OrientedPairs
 from diagnostics.facts.pipeline import Fact
 
 SECONDS_COMPARING = 0.5  # for each of the two sets, while the script waits
@@ -40,6 +41,23 @@ def training_rows(loader: DataLoader[Any]) -> DatasetFacts:
         CannotJudge: rows cannot be read unnoticed, or the dataset raised.
     """
     return _unnoticed(lambda: _read_rows(loader, is_shuffled(loader)), loader.dataset)
+
+
+def image_pairs(loader: DataLoader[Any]) -> OrientedPairs | None:
+    """Compare how images and their masks are flipped or rotated; None where code of the script's cannot be run."""
+    dataset = loader.dataset
+    length = None if is_plain(dataset) else _length(dataset)
+    if not length or not hasattr(type(dataset), "__getitem__"):
+        return None
+
+    def read() -> OrientedPairs | None:
+        with torch.no_grad(), torch._C.DisableTorchFunction(), random_states_kept(loader):
+            return oriented_pairs(dataset.__getitem__, range(min(length, ROWS)), SECONDS_COMPARING)
+
+    try:
+        return _unnoticed(read, dataset)
+    except CannotJudge:
+        return None
 
 
 def own_length(loader: DataLoader[Any]) -> DatasetLength | None:

@@ -10,6 +10,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import RowLedger, SimpleFit, TargetHistory
+from diagnostics.facts.data import OrientedPairs
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.facts.written import WrittenPattern, WrittenPatterns
 from diagnostics.rules.shared.learnable import is_learnable, is_unrelated
@@ -22,6 +23,7 @@ OF_OTHERS = 0.25  # of the changed targets; others are computed anew, as by a te
 LEARNED = 0.95  # of a constant prediction's loss
 TAGGED, TAGS = 8, 4  # rows with a tag for each token, and tags in a row
 DIFFERENT = 0.1  # of the rows: their start token, which has no meaning of its own, has an unusual tag
+PAIRS, APART_PAIRS = 8, 3  # least number of readings compared, and of those that no single flip explains
 TAIL = 4  # one in this many tokens of a row, at its end
 
 
@@ -41,6 +43,9 @@ class LabelsUnrelated(Rule):
     If the model tags tokens, the rule checks whether the start tokens of one batch have several different tags,
     while the tokens at the ends of its rows have at most one. For the first batch of a run, it checks whether the
     collator or the loop reordered the inputs without the targets.
+
+    In a PyTorch loop, it also reads rows with an image and a mask several times, in a separate process. It finds
+    the flips and rotations that turn one reading of the image into another, and those that do so for the mask.
 
     ## Why it is bad
     Targets that are unrelated to their rows cannot be learned: the loss ends up no better than that of a constant
@@ -79,6 +84,11 @@ class LabelsUnrelated(Rule):
 
     For tags, the batch must have at least 8 rows. At least 10% of its start tokens must have a different tag from
     the majority, while all tokens in the last quarter of every row share one tag or are ignored.
+
+    A mask has at most 16 different values, and an image more. At least 8 pairs of readings must be exact flips or
+    rotations (by multiples of 90°) of each other, and in at least 3 of them, the image and the mask must have no
+    flip or rotation in common. It is a note if only the images or only the masks change: the model may be meant to
+    undo this.
 
     For reordered inputs, the first batch must have at least 8 rows, all of them different. The loss must receive
     exactly the targets of these rows, but at least two targets must be paired with the wrong row.
@@ -133,6 +143,38 @@ class LabelsUnrelated(Rule):
                 "apart_of_neighbours": rows.nearby,
                 "targets_of_other_rows": rows.of_others,
             },
+        )
+
+    @check
+    def from_pairs(self, pairs: OrientedPairs) -> Finding | None:
+        """Compare how images and masks were flipped or rotated."""
+        if pairs.compared < PAIRS:
+            raise NotApplicable(f"needs {PAIRS} readings of images and masks that are flipped or rotated")
+        if pairs.apart < APART_PAIRS:
+            return None
+        alone = "images" if not pairs.masks_moved else "masks" if not pairs.images_moved else ""
+        how = (
+            f"only the {alone} are flipped or rotated, and the {'masks' if alone == 'images' else 'images'} stay"
+            if alone
+            else "the random transform is drawn again for the mask"
+        )
+        return self.found(
+            f"Images and masks are flipped or rotated differently: {pairs.rows} rows were read several times. In "
+            f"{pairs.apart} of {pairs.compared} pairs of readings, no single flip or rotation explains both the "
+            f"change of the image and that of the mask. Apparently, {how}, so masks do not match their images.",
+            fix=(
+                "both = transform(torch.cat([image, mask])); image, mask = both[:3], both[3:]  # one draw",
+                "image, mask = transform(tv_tensors.Image(image), tv_tensors.Mask(mask))  # transforms.v2",
+            ),
+            evidence={
+                "rows": pairs.rows,
+                "compared": pairs.compared,
+                "apart": pairs.apart,
+                "images_moved": pairs.images_moved,
+                "masks_moved": pairs.masks_moved,
+                "cause": "orientation",
+            },
+            severity="note" if alone else "warning",
         )
 
     @check

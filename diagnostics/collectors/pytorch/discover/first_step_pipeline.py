@@ -17,7 +17,7 @@ from diagnostics.collectors.pytorch.activations import last_activation, output_f
 from diagnostics.collectors.pytorch.added_tokens import embedding_rows
 from diagnostics.collectors.pytorch.batch import split_batch
 from diagnostics.collectors.pytorch.discover import probes
-from diagnostics.collectors.pytorch.loader_rows import own_length, training_rows
+from diagnostics.collectors.pytorch.loader_rows import image_pairs, own_length, training_rows
 from diagnostics.collectors.pytorch.loss_graph import with_shapes
 from diagnostics.collectors.pytorch.losses import IGNORE_INDEX, recognise_loss
 from diagnostics.collectors.pytorch.model import describe_model, end_token, named_arguments, uncompiled
@@ -170,6 +170,9 @@ class FirstStepPipeline(Pipeline):
             yield length
         self._read = training_rows(loader)
         yield self._read
+        images = any(tensor.ndim == 4 for tensor in self.seen.called_with.unchanged().values())
+        if images and (pairs := image_pairs(loader)) is not None:
+            yield pairs
 
     def batch(self) -> Iterator[Fact]:
         """See `Pipeline.batch`."""

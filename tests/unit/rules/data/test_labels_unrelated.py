@@ -9,6 +9,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import RowLedger, SimpleFit, TargetHistory
+from diagnostics.facts.data import OrientedPairs
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.facts.where import Where
 from diagnostics.facts.written import WrittenPatterns
@@ -155,3 +156,19 @@ class TestTags:
     def test_needs_tags_behind_a_start_token(self, given):
         with pytest.raises(NotApplicable):
             self.judge(**({"tags": OF_WORDS} | given))
+
+
+class TestOrientedPairs:
+    @pytest.mark.parametrize(
+        ("images", "masks", "severity"), [(36, 35, "warning"), (36, 0, "note"), (0, 36, "note")]
+    )
+    def test_fires_where_no_single_turn_explains_both(self, images, masks, severity):
+        finding = LabelsUnrelated().from_pairs(OrientedPairs(8, 48, 33, images, masks))
+        assert (finding.severity, finding.evidence["apart"]) == (severity, 33)
+
+    def test_is_silent_where_one_does(self):
+        assert LabelsUnrelated().from_pairs(OrientedPairs(8, 48, 0, 36, 36)) is None
+
+    def test_needs_readings_to_compare(self):
+        with pytest.raises(NotApplicable):
+            LabelsUnrelated().from_pairs(OrientedPairs(8, 4, 4, 4, 4))
