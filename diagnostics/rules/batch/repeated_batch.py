@@ -241,8 +241,8 @@ class RepeatedBatch(Rule):
                 },
             )
         return self.found(
-            f"{seen}. The dataset has {rows:,} rows, but the model learns nothing about the rest. Unless you are "
-            "testing whether the model can memorise a batch, the loop or the sampler skips most of the data.",
+            f"{seen}. The dataset has {rows:,} rows, but the model never sees the rest. Either you are testing "
+            "whether the model can memorise a batch, or the loop or the sampler skips most of the data.",
             fix=(
                 "for batch in loader: ...  # not next(iter(loader)), which always returns the first batch",
                 "let the sampler yield every index: RandomSampler(dataset)",

@@ -33,11 +33,11 @@ class SingleClassLabels(MessageRule):
     """All labels that contribute to the loss belong to one class, even though the model has several.
 
     ## What it does
-    Compares the labels of the rows that were read. The finding is an error if the whole dataset was read, and a
-    warning if only a sample or the first rows were read. In Keras, rows whose class has a weight of 0 are left
-    out. If each row has several labels, as in a segmentation mask, all of them are compared. In a watched run,
-    labels for cross entropy, or for squared error with a single output, are inferred from the gradients in the
-    sampled steps.
+    Checks whether all labels that were read are the same. The finding is an error if the whole dataset was read,
+    and a warning if only a sample or the first rows were read. In Keras, rows whose class has a weight of 0 are
+    left out. If each row has several labels, as in a segmentation mask, all of them are compared. In a watched
+    run, labels for cross entropy, or for squared error with a single output, are inferred from the gradients in
+    the sampled steps.
 
     The rule also looks for targets that were made nearly equal by mistake:
 

@@ -44,7 +44,8 @@ class UnscaledInputs(Rule):
 
     ## What it does
     The rule requires two pieces of evidence. The first is a wrong scale: of floating-point inputs, of integers
-    that look like pixels, or of regression targets. The second is harm, of one of three kinds:
+    that look like pixels, or of regression targets. The second is evidence that the scale hurts training, in one
+    of three ways:
 
     - The initial loss is far above chance.
     - A copy of the model learns nothing when trained on this batch with your optimizer and learning rate.

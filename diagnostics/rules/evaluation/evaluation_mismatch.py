@@ -375,8 +375,8 @@ class EvaluationMismatch(Rule):
         first = "" if refitted.first is None else f" in line {refitted.first.line}"
         return self.found(
             f"The {refitted.kind} of column {refitted.column!r} is fitted twice: first{first}, on {before:,} "
-            f"different values, and again here, on {after:,}. {moved:,} of the {shared:,} values in both get "
-            "another code, so a model trained on the first codes mistakes them for other values.",
+            f"different values, and again here, on {after:,}. Of the {shared:,} values in both, {moved:,} are "
+            "assigned a different code, so a model trained on the first codes mistakes them for other values.",
             fix="encoder.transform(test[column])  # fit only once, on all values that may occur",
             evidence={
                 "kind": refitted.kind,

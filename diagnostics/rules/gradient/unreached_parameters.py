@@ -174,8 +174,8 @@ class UnreachedParameters(Rule):
         return self.found(
             f"{len(layers)} layer{'' if one else 's'} with weights {'is' if one else 'are'} called on a tensor "
             f"of the model, but {'is' if one else 'are'} not part of any model: {named}. "
-            f"{'Its output is' if one else 'Their outputs are'} not used, so the model is smaller than the code "
-            "suggests: a later line calls the next layer on a different tensor.",
+            f"{'Its output is' if one else 'Their outputs are'} not used, because a later line calls the next "
+            "layer on a different tensor. So the model is smaller than the code suggests.",
             fix=(
                 "call each layer on the result of the previous one: x = Dense(64)(inputs); x = Dense(32)(x)",
                 "remove the layer if you do not need it",

@@ -14,7 +14,7 @@ STEPS = 8  # checked in a watched run, all in evaluation mode
 BLOCKS = 2  # blocks of steps in evaluation mode; a single one may be a separate phase
 NAMED = 3  # layers named in the message
 VALIDATION = (
-    "compute the evaluation loss under torch.no_grad(), without backward() and step()",
+    "compute the evaluation loss under torch.no_grad(), without calling backward() or step()",
     "if training: loss.backward(); optimizer.step()  # in a function used for both training and evaluation",
 )
 FIX = "model.train()  # at the start of each epoch, after any evaluation"

@@ -59,8 +59,8 @@ class MissingPositions(Rule):
 
     The finding is a warning only if one of two tests shows that the order matters:
 
-    - If each token has a target: two equal tokens in a row have different targets at least half as often as any
-      two tokens.
+    - If each token has a target: the targets of identical tokens within a sequence differ at least half as often
+      as the targets of any two tokens.
     - If each row has a target: a model fitted to the token positions predicts other rows with at most 80% of the
       error of a model fitted to the token counts. For classes, its error must also be lower by at least three
       standard errors.

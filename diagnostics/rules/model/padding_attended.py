@@ -19,10 +19,10 @@ class PaddingAttended(Rule):
 
     ## What it does
     After the run, the rule finds an input whose rows end in padding of different lengths. It runs the trained
-    model on some rows with and without their padding, and again with other words. The rule fires if the words
-    change the prediction without padding but hardly change it with padding, or if the prediction without padding
-    is NaN. It also fires if the mask of a PyTorch attention layer masks every word in the batch but none of the
-    padding.
+    model on some rows with and without their padding, and again with the words replaced. The rule fires if new
+    words change the prediction without padding but hardly change it with padding, or if the prediction without
+    padding is NaN. It also fires if the mask of a PyTorch attention layer masks every word in the batch but none
+    of the padding.
 
     Under `diagnose run`, the rule also reports transformers' warning that `generate()` received right-padded
     prompts.

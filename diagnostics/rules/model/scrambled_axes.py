@@ -60,8 +60,8 @@ class ScrambledAxes(Rule):
     ```
 
     ## Thresholds
-    A view is not reported if the number of channels equals the length of an image axis, or if a is a multiple of
-    b, because grouping neighbours may then be intended.
+    A view is not reported if the number of channels equals the length of an image axis, or if `a` is a multiple of
+    `b`, because grouping neighbours may then be intended.
 
     Channels-first images must be square, with at least 8 pixels a side and 1 or 3 channels, and neighbouring
     pixels along both axes must have a correlation of at least 0.3.

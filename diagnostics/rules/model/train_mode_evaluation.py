@@ -72,8 +72,8 @@ class TrainModeEvaluation(Rule):
 
     Functional dropout is reported if it changes the predictions, and if its `training` argument is missing or true
     in evaluation mode. The finding is a warning if the argument is missing and there were passes in evaluation
-    mode, each with a different input. An explicit `training=True` is taken as intended, and so is dropout of the
-    model's own inputs.
+    mode, each with a different input. An explicit `training=True` is treated as intentional, and so is
+    dropout applied to the model's inputs.
 
     An initial state that is sampled in each forward pass, as in `torch.randn(layers, batch, hidden)`, is reported.
     The finding is a warning if the loss compares the predictions with a target and a new sample changes a
@@ -123,7 +123,8 @@ class TrainModeEvaluation(Rule):
         certain = any(modes.keeps_statistics) or no_grad.repeated is False
         count = f"All {passes:,}" if wrong == passes else f"{wrong:,} of the {passes:,}"
         return self._in_training_mode(
-            f"{count} forward passes without gradients (after {rounds:,} of the {steps.total_steps:,} steps)",
+            f"{count} forward passes without gradients (in evaluations after {rounds:,} of the "
+            f"{steps.total_steps:,} steps)",
             (passes, wrong),
             modes,
             "warning" if (certain and not samples) or handed_over else "note",

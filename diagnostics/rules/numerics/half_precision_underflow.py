@@ -27,9 +27,9 @@ class HalfPrecisionUnderflow(Rule):
     were rounded to 0.
 
     ## Why it is bad
-    A gradient of 0 changes nothing, and a gradient near the smallest number keeps little more than its sign. The
-    layers farthest from the loss underflow first. No error is raised, but the model learns less than the same
-    model in float32.
+    A gradient of 0 changes no weight, and a gradient near float16's smallest number keeps little more than its
+    sign. The layers farthest from the loss underflow first. No error is raised, but the model learns less than the
+    same model in float32.
 
     ## Example
     ```python

@@ -149,7 +149,7 @@ class NotLearning(Rule):
 
     - One output still has at least 95% of the constant prediction's error after 300 steps or more.
     - For that output, a simple fit leaves at most half of the constant prediction's error.
-    - The error of another output has fallen to half of the error of its own constant prediction.
+    - The error of another output has fallen to half of the error of a constant prediction of that output.
 
     ## Known problems
     A control experiment on random labels is reported as a note. A model that explains less than 3% of the targets'

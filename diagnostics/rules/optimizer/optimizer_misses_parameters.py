@@ -60,7 +60,7 @@ class OptimizerMissesParameters(MessageRule):
     ## Known problems
     If several optimizers train one model, each of them is reported as missing the parameters that the others hold.
     Training only a head without freezing the rest of the model is also reported: call `requires_grad_(False)` on
-    the other parameters, which also saves the memory of their gradients.
+    the other parameters, which also saves the memory that their gradients take up.
 
     A pretrained feature extractor that you forgot to freeze is not reported.
 

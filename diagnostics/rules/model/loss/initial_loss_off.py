@@ -113,7 +113,7 @@ class InitialLossOff(Rule):
             return None
         causes = _causes(model, batch, may_be_the_cause(loss, chance, outputs, graph))
         return self.found(
-            f"The initial loss is {loss.value:.2f}. The chance level, with equal probabilities for all "
+            f"The initial loss is {loss.value:.2f}. The chance level, with equal probabilities for the "
             f"{classes} classes, is ln {classes} = {chance:.2f}. So the initial predictions are "
             f"confidently wrong{_range(outputs)}. The usual cause is that {_possible(list(causes))}.",
             fix=tuple(causes.values()),

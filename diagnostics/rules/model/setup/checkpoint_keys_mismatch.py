@@ -74,10 +74,10 @@ class CheckpointKeysMismatch(MessageRule):
     - Fewer than 10% of the model's keys were found, and at least as many of the checkpoint's keys are left over.
     - At least half of the model's keys are missing, and adding or removing a prefix makes the keys match.
 
-    Weights count as not saved if at least one other trained matrix of the evaluated model equals that of the
-    trained model, so that it was loaded from this training. The matrix itself must have at least 64 weights, must
-    be unchanged since the load, and must be unrelated to the trained one: their correlation must be less than
-    five standard deviations of the correlation between two random draws.
+    Weights are reported as not saved if at least one other trained matrix is identical in the evaluated and the
+    trained model, which shows that the evaluated model was loaded from this run. The matrix itself must have at
+    least 64 weights, must be unchanged since the load, and must be unrelated to the trained one: their correlation
+    must be less than five standard deviations of the correlation between two random draws.
 
     ## Known problems
     Some old error messages name only the first key, so the rule knows only that key. Weights that were not saved
@@ -157,7 +157,7 @@ class CheckpointKeysMismatch(MessageRule):
             "weights.",
             fix=(
                 *((keep,) if ledger.name.startswith("Peft") else ()),
-                "save the whole model: torch.save(model.state_dict(), path), or model.save_pretrained(folder)",
+                "save all weights: torch.save(model.state_dict(), path), or model.save_pretrained(folder)",
             ),
             evidence={
                 "model": ledger.name,
