@@ -25,7 +25,8 @@ class TestFires:
         finding = judge(RULE.from_modes, run(), NORM)
         assert (finding.rule, finding.severity) == ("train-mode-evaluation", "warning")
         assert finding.message == (
-            "All 20 forward passes without gradients (in evaluations after 4 of the 400 steps) ran in training mode, in which "
+            "All 20 forward passes without gradients (in evaluations after 4 of the 400 steps) ran in training "
+            "mode, in which "
             "some layers (bn and drop) behave differently. So the metrics do not reflect the model in evaluation "
             "mode, and batch norm updated its statistics with this data. torch.no_grad() does not change the mode."
         )
