@@ -33,7 +33,7 @@ class _Pass(NamedTuple):
     Attributes:
         number: of the backward pass.
         classes: that it tells apart.
-        measured: float64 (3,): how many labels it counts, and the lowest and highest weight of one of them.
+        measured: float32 (3,): how many labels it counts, and the lowest and highest weight of one of them.
     """
 
     number: int
@@ -127,7 +127,7 @@ class LabelWeights(TrainingProbe):
             if mine is None or not mine._end or backward.passes == passes or len(mine._differentiated) >= PASSES:
                 return
             with torch.no_grad():
-                measured = _measured(gradient.double(), counted, reduction)
+                measured = _measured(gradient.float(), counted, reduction)
             mine._differentiated.append(_Pass(backward.passes, classes, measured))
 
         run = partial(self.subject.guard.run, self.part, differentiated)
@@ -139,7 +139,7 @@ def _measured(gradient: Tensor, counted: Tensor, reduction: str) -> Tensor:
     if reduction == "none":
         counted = counted & (gradient != 0)  # a mask leaves others out
         lowest = torch.where(counted, gradient, torch.inf).amin()
-        return torch.stack([counted.sum().double(), lowest, torch.where(counted, gradient, 0.0).amax()])
-    labels = counted.sum().double()
+        return torch.stack([counted.sum().float(), lowest, torch.where(counted, gradient, 0.0).amax()])
+    labels = counted.sum().float()
     weight = gradient / labels if reduction == "mean" else gradient
     return torch.stack([labels, weight, weight])
