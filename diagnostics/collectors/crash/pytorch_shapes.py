@@ -153,7 +153,7 @@ def _linear(crash: Crash) -> LayerMisfit | None:
     if factors is None:
         return None
     matrix, (other, *columns) = factors
-    # The weight stands after a batch, and before a vector.
+    # The weight comes second in a product with a batch, and first in a product with a vector.
     (rows, got), (wanted, outputs) = (matrix, (other, columns[0])) if columns else ((0, other), matrix[::-1])
     layer = _failed_layer(crash, ("linear.py", "Linear"))
     if not layer.is_known or (layer.module is not None and layer.module.in_features != wanted):

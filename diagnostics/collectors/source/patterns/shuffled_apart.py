@@ -134,7 +134,7 @@ def _taken(name: str, node: ast.AST, orders: Mapping[str, ast.Call]) -> _Shuffle
 
 
 def _generator(call: ast.AST | None, functions: tuple[str, ...]) -> str:
-    """Return the generator of a call that draws an order, and may be used again; empty if there is none."""
+    """Return the name of the generator from which a call draws an order; empty for other calls."""
     if not isinstance(call, ast.Call):
         return ""
     generator, _, what = dotted(call.func).rpartition(".")
