@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +38,10 @@ MIN_STEPS = 10
 RUN = 100  # steps: a shorter run may just have begun
 SMALL = 0.02  # root mean square of every input: the first layer then outputs little but its bias
 NO_BETTER = 0.97  # of the constant prediction's loss: a mean over this many batches hardly varies by more
+STANDARDISE = (
+    "train on (targets - mean) / std, with the mean and std of the training targets, and compute predictions as "
+    "outputs * std + mean"
+)
 FAR_ABOVE = 2.0  # times the constant prediction's loss, at the end of a run: it is not slow but unstable
 
 
@@ -87,10 +93,12 @@ class UnscaledInputs(Rule):
     Large targets do harm if the copy closed less than 0.5% of the gap between its first loss and the loss of the
     best constant prediction.
 
-    A watched run shows harm if it ends no better than the best constant prediction after at least 100 steps,
-    although a linear or RBF (radial basis function) fit to the same rows, once standardised, predicts other rows.
-    For large inputs, the final loss must be at least twice that of the constant prediction. A run that did not
-    learn is also reported if copies of its model learn with standardised inputs; see `not-learning`.
+    In a watched run, large targets do harm if, after at least 100 steps, the loss is still at least twice that of
+    the best constant prediction, or if it stops being finite. The scale of the inputs does harm if the run ends
+    no better than the best constant prediction after at least 100 steps, although a linear or RBF (radial basis
+    function) fit to the same rows, once standardised, predicts other rows. For large inputs, the final loss must
+    be at least twice that of the constant prediction. A run that did not learn is also reported if copies of its
+    model learn with standardised inputs; see `not-learning`.
 
     Images are reported as scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and
     the batch is already between -1 and 1.
@@ -107,7 +115,10 @@ class UnscaledInputs(Rule):
     """
 
     severity = "warning"
-    causes = ("initial-loss-off", "saturated-activations", "dead-units", "ignores-input", *TOO_LARGE_STEPS)
+    causes = (
+        *("initial-loss-off", "saturated-activations", "dead-units", "ignores-input", "misread-answers"),
+        *TOO_LARGE_STEPS,
+    )
 
     @check
     def from_loss(
@@ -218,13 +229,8 @@ class UnscaledInputs(Rule):
     def _targets(
         self, batch: BatchFacts, loss: LossFacts, outputs: OutputFacts, trial: TrialFacts
     ) -> Finding | None:
-        labels, baseline = batch.labels, loss.constant_baseline_loss
-        if loss.kind not in ("mean_squared_error", "mean_absolute_error") or labels is None or baseline is None:
-            return None
-        if outputs.lowest is None or outputs.highest is None or not labels.size or not np.isfinite(labels).all():
-            return None
-        size = root_mean_square(labels)
-        if size < LARGE or size < BEYOND_OUTPUTS * max(abs(outputs.lowest), abs(outputs.highest)):
+        baseline = loss.constant_baseline_loss
+        if baseline is None or (targets := _far_targets(batch, loss, outputs)) is None:
             return None
         distances = [_distance(value, loss.kind) for value in trial.losses]
         nearest = _distance(baseline, loss.kind)
@@ -232,14 +238,11 @@ class UnscaledInputs(Rule):
         if share >= SHARE_OF_WAY or (math.isnan(share) and math.isfinite(distances[-1])):
             return None
         stays = math.isfinite(share) and share >= 0
-        centre = "mean" if loss.kind == "mean_squared_error" else "median"
-        low, high = float(labels.min()), float(labels.max())
         return self.found(
-            f"The targets range from {low:,.6g} to {high:,.6g}, but the model's initial outputs range only from "
-            f"{outputs.lowest:.3g} to {outputs.highest:.3g}. A copy of the model was trained on this batch "
+            f"{targets.message} A copy of the model was trained on this batch "
             f"for {len(trial.losses)} steps at your learning rate ({trial.learning_rate:g}): "
             + (
-                f"its outputs moved {_percent(share)} of the way to the {centre} of the targets. "
+                f"its outputs moved {_percent(share)} of the way to the {targets.centre} of the targets. "
                 if stays
                 else f"{_course(trial)}. "
             )
@@ -249,14 +252,59 @@ class UnscaledInputs(Rule):
                 if stays
                 else "Errors of that size give gradients that destabilise the weights."
             ),
-            fix="train on (targets - mean) / std, with the mean and std of the training targets, and compute "
-            "predictions as outputs * std + mean",
-            evidence={
-                "target_range": [low, high],
-                "output_range": [outputs.lowest, outputs.highest],
-                "share_of_way": round(share, 6) if math.isfinite(share) else None,
-            }
+            fix=STANDARDISE,
+            evidence=targets.evidence
+            | {"share_of_way": round(share, 6) if math.isfinite(share) else None}
             | _run(trial),
+        )
+
+    @check
+    def targets_from_course(
+        self,
+        batch: BatchFacts,
+        loss: LossFacts,
+        outputs: OutputFacts,
+        steps: StepHistory,
+        losses: LossHistory,
+        verdicts: Verdicts,
+        sampled: TargetHistory | None = None,
+    ) -> Finding | None:
+        """Check large targets against the final loss of the run."""
+        if not verdicts.complete or not verdicts.trained_alone:
+            raise NotApplicable("needs a complete run that trains only this model")
+        baseline, targets = loss.constant_baseline_loss, _far_targets(batch, loss, outputs)
+        ends = losses.values[losses.steps >= steps.total_steps * 2 / 3]
+        if baseline is None or targets is None or not ends.size or not math.isfinite(loss.value):
+            return None
+        if sampled is not None:  # the first batch may vary less than the others
+            baseline = max(baseline, float(sampled.constant_losses.mean()))
+        broke = not np.isfinite(ends).any()
+        if not broke and steps.total_steps < RUN:
+            raise NotApplicable(f"needs a run of at least {RUN} steps")
+        ended = math.inf if broke else float(np.median(ends[np.isfinite(ends)]))
+        if loss.value <= baseline or ended < FAR_ABOVE * baseline:
+            return None
+        first, nearest = _distance(loss.value, loss.kind), _distance(baseline, loss.kind)
+        share = (first - _distance(ended, loss.kind)) / (first - nearest)
+        return self.found(
+            f"{targets.message} "
+            + (
+                f"The loss rose from {loss.value:.4g} until it was no longer finite: errors of that size give "
+                "gradients that destabilise the weights."
+                if broke
+                else f"Over {steps.total_steps:,} steps, the loss went from {loss.value:.4g} to {ended:.4g}; a "
+                f"constant prediction has a loss of {baseline:.4g}. "
+                + (
+                    f"So the run covered {_percent(share)} of the way to the {targets.centre} of the targets, "
+                    "before it could learn anything from the inputs."
+                    if share >= 0
+                    else "Errors of that size give gradients that destabilise the weights."
+                )
+            ),
+            fix=STANDARDISE,
+            evidence=targets.evidence
+            | {"share_of_way": round(share, 6) if math.isfinite(share) else None, "constant": baseline},
+            step=steps.total_steps - 1,
         )
 
     @check
@@ -352,6 +400,32 @@ def _off_scale(drawn: DrawnInputs) -> tuple[str, int | None, float, float, float
     if max(sizes) > SMALL or max(sizes) == 0 or largest[2] > SMALL:
         return None
     return largest
+
+
+@dataclass(frozen=True)
+class _FarTargets:
+    message: str
+    centre: str
+    evidence: dict[str, Any]
+
+
+def _far_targets(batch: BatchFacts, loss: LossFacts, outputs: OutputFacts) -> _FarTargets | None:
+    """Return the regression targets if they are large, and far outside the initial outputs."""
+    labels = batch.labels
+    if loss.kind not in ("mean_squared_error", "mean_absolute_error") or labels is None:
+        return None
+    if outputs.lowest is None or outputs.highest is None or not labels.size or not np.isfinite(labels).all():
+        return None
+    size = root_mean_square(labels)
+    if size < LARGE or size < BEYOND_OUTPUTS * max(abs(outputs.lowest), abs(outputs.highest)):
+        return None
+    low, high = float(labels.min()), float(labels.max())
+    return _FarTargets(
+        f"The targets range from {low:,.6g} to {high:,.6g}, but the model's initial outputs range only from "
+        f"{outputs.lowest:.3g} to {outputs.highest:.3g}.",
+        "mean" if loss.kind == "mean_squared_error" else "median",
+        {"target_range": [low, high], "output_range": [outputs.lowest, outputs.highest]},
+    )
 
 
 def _distance(value: float, kind: str) -> float:

@@ -193,6 +193,45 @@ class TestTargets:
         assert self.judge(trial([start] * 30), self.PRICES, fitted) is None
 
 
+def ended_with(targets, losses, complete=True):
+    inputs = np.random.default_rng(0).normal(size=(32, 4)).astype(np.float32)
+    first = LossFacts(float((targets**2).mean()), "mean_squared_error", float(targets.var()))
+    return judge(
+        RULE.targets_from_course,
+        history(np.asarray(losses, float)),
+        BatchFacts(32, {"0": inputs}, targets, "1"),
+        first,
+        ONE,
+        Verdicts(frozenset(), frozenset(), complete=complete),
+    )
+
+
+class TestTargetsAndTheEndOfTheRun:
+    PRICES = TestTargets.PRICES
+    START, CONSTANT = float((PRICES**2).mean()), float(PRICES.var())
+
+    def test_tells_of_a_run_that_never_reached_their_scale(self):
+        finding = ended_with(self.PRICES, np.linspace(self.START, 0.95 * self.START, 200))
+        assert (finding.severity, finding.step) == ("warning", 199)
+        assert 0 < finding.evidence["share_of_way"] < 0.1
+
+    def test_tells_of_a_run_that_they_broke_after_a_few_steps(self):
+        finding = ended_with(self.PRICES, [self.START, 1e30, *[math.nan] * 40])
+        assert finding.evidence["share_of_way"] is None
+
+    def test_silent_where_the_run_reached_their_mean(self):
+        assert ended_with(self.PRICES, np.linspace(self.START, self.CONSTANT, 200) ** 0.999) is None
+
+    def test_silent_on_targets_of_some_tens(self):
+        mpg = np.linspace(9, 40, 32, dtype=np.float32)[:, None]
+        assert ended_with(mpg, np.full(200, 680.0)) is None
+
+    def test_needs_a_complete_run_of_some_length(self):
+        for losses, complete in ((np.full(200, self.START), False), (np.full(64, self.START), True)):
+            with pytest.raises(NotApplicable):
+                ended_with(self.PRICES, losses, complete)
+
+
 FITS = SimpleFit(120, 120, 0.8, 0.1, True, True)
 
 
