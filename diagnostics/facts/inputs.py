@@ -65,7 +65,7 @@ class CutGenerations:
 
     Attributes:
         rows: that it generated.
-        cut: of these, the ones that end at the default length without an end token.
+        cut: of these, the ones that reach the default length before the model predicts an end token.
         limit: new tokens at that length.
         targets: tokens of each target in the first batch, with its end token.
     """

@@ -61,6 +61,13 @@ def test_counts_texts_that_end_at_the_default_length(generations):
     assert (cut.rows, cut.cut, cut.limit, cut.targets.tolist()) == (2, 2, 20, [30, 12])
 
 
+def test_counts_texts_whose_end_the_configuration_forces(generations):
+    model = bart()
+    model.generation_config.forced_eos_token_id = EOS
+    assert (model.generate(INPUTS)[:, -1] == EOS).all()
+    assert generations.of(model, kept(targets(30, 12))).cut == 2
+
+
 def test_counts_every_batch_of_an_evaluation(generations, tmp_path):
     rows = [{"input_ids": INPUTS[0], "labels": row} for row in targets(30, 30, 30, 30)]
     options = Seq2SeqTrainingArguments(

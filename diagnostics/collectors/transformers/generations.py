@@ -25,11 +25,15 @@ MOST = 0.9  # of the targets must end with the end token; others were truncated
 
 @dataclass
 class _Limit:
-    """Of one call: the length at which it stops, the tokens before the first new one, and the end tokens."""
+    """Of one call: the length at which it stops, the tokens before the first new one, and the end tokens.
+
+    `forced`: at that length, the model writes an end token without predicting it, as BART does.
+    """
 
     length: int
     given: int
     ends: list[int]
+    forced: bool
 
 
 @dataclass
@@ -86,7 +90,9 @@ class Generations:
         counts = None if is_default else self._counts_of(model)
         is_kept_default = counts is not None and config.max_length == counts.limit
         if (is_default or is_kept_default) and config.max_new_tokens is None and end is not None:
-            self._call.limit = _Limit(config.max_length, given, [end] if isinstance(end, int) else list(end))
+            ends = [end] if isinstance(end, int) else list(end)
+            forced = getattr(config, "forced_eos_token_id", None) is not None
+            self._call.limit = _Limit(config.max_length, given, ends, forced)
 
     def _returned(self, result: Any, model: Any, *_arguments: Any, **_options: Any) -> None:
         limit: _Limit | None = getattr(self._call, "limit", None)
@@ -99,7 +105,8 @@ class Generations:
         counts = self._counts.get(weight) or _Counts(new, limit.ends)
         counts.rows += len(rows)
         if rows.shape[1] >= limit.length:
-            counts.cut += int((~np.isin(rows[:, limit.given :], limit.ends).any(axis=1)).sum())
+            predicted = rows[:, limit.given : -1 if limit.forced else None]
+            counts.cut += int((~np.isin(predicted, limit.ends).any(axis=1)).sum())
         self._counts[weight] = counts
 
 

@@ -111,8 +111,8 @@ class EvaluationMismatch(Rule):
     Under `diagnose run`, the rule also searches the script for a scikit-learn scaler or encoder that is fitted
     again on the evaluation data, and checks whether a label or ordinal encoder, fitted again, gives the same
     values other codes. If `generate` from transformers was called without a length limit, the rule counts the
-    sequences that end at the default length without an end token, and compares the default length with the lengths
-    of the targets.
+    sequences that the default length cuts off before an end token, and compares that length with the lengths of
+    the targets.
 
     ## Why it is bad
     The model is evaluated on values that it has never seen, so it seems to overfit. If only the training targets
@@ -168,7 +168,7 @@ class EvaluationMismatch(Rule):
     Generated text is reported as cut off if all of these hold:
 
     - The script sets neither `max_length` nor `max_new_tokens`.
-    - At least a quarter of the sequences end at the default length without an end token.
+    - The default length cuts off at least a quarter of the sequences before an end token.
     - At least a quarter of the targets in the first batch are longer than the default length, and 90% of the
       targets have an end token.
 
@@ -399,7 +399,7 @@ class EvaluationMismatch(Rule):
         return self.found(
             f"generate() stops after {cut.limit} new tokens, the transformers default, because the script sets no "
             f"maximum length. {capitalized(among(cut.cut, cut.rows, 'generated text'))} checked "
-            f"{'ends' if cut.rows == 1 else 'end'} there without an end token. "
+            f"{'is' if cut.rows == 1 else 'are'} cut off there. "
             f"{longer} of the {len(cut.targets)} targets in the first batch are longer (up to {longest} tokens): "
             "even a perfect model could not generate them, and a metric compares truncated texts with full "
             "targets.",

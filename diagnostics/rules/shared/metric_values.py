@@ -45,6 +45,9 @@ NUMERIC: Final = ("r2", "rmse", "mse", "mae")
 NO_MEANS: Final = ("f1", "precision", "recall", "iou", "r2", "rmse")  # whose mean over batches is another number
 _PREFIXES = re.compile(r"^(eval|test|val|validation|valid|dev|predict)_")
 _NUMBERED = re.compile(r"_\d+$")
+_OF_WHAT = re.compile(
+    r"^(?:(?:tokens?|words?|chars?|characters?|tags?|labels?|pixels?|masked|mean|overall|total|next)_)+"
+)
 
 Values = dict[str, float]
 """By the way of averaging."""
@@ -77,7 +80,8 @@ class Contradiction:
 
 def metric_of(name: str) -> Metric | None:
     """Return which metric a name in a report means; None if we do not know."""
-    return NAMES.get(_NUMBERED.sub("", _PREFIXES.sub("", name.lower())))
+    bare = _NUMBERED.sub("", _PREFIXES.sub("", name.lower()))
+    return NAMES.get(bare) or NAMES.get(_OF_WHAT.sub("", bare))
 
 
 def contradictions(evaluations: Sequence[Evaluation]) -> Iterator[Contradiction]:

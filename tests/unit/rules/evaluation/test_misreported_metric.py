@@ -79,6 +79,9 @@ def test_names_labels_that_were_not_shifted():
     unshifted = float((predicted == tokens).mean())
     options = {"causal": True, "batches": ()}
     assert mistake(predicted, tokens, accuracy=unshifted, **options) == ("warning", "not shifted")
+    for name in ("token_accuracy", "eval_mean_token_accuracy", "masked_accuracy"):
+        assert mistake(predicted, tokens, **options, **{name: unshifted}) == ("warning", "not shifted")
+    assert mistake(predicted, tokens, **options, sequence_accuracy=unshifted) is None
     assert mistake(predicted, tokens, accuracy=unshifted, batches=()) is None  # no causal model
     shifted = float((predicted[:, :-1] == tokens[:, 1:]).mean())
     assert mistake(predicted, tokens, accuracy=shifted, **options) is None
