@@ -29,6 +29,21 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def shared_visit(browser: Browser) -> Iterator[Visit]:
+    context = browser.new_context(viewport=DESKTOP, permissions=["clipboard-read", "clipboard-write"])
+    yield Visit(context)
+    context.close()
+
+
+@pytest.fixture
+def same_visit(shared_visit: Visit) -> Visit:
+    """Return the one visit of the tests that only open pages: a tab of its own takes as long as most pages."""
+    shared_visit.wrong.clear()
+    shared_visit.page.set_viewport_size(DESKTOP)
+    return shared_visit
+
+
 @pytest.fixture
 def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
     """Return a function that makes a visit to the site; its arguments are those of a browser's context."""

@@ -30,8 +30,8 @@ WITHOUT_WORDS = """() => [
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_loads_without_errors_or_requests_and_fits_a_phone(visit, name):
-    opened = visit()
+def test_loads_without_errors_or_requests_and_fits_a_phone(same_visit, name):
+    opened = same_visit
     page = opened.open(name)
     assert opened.wrong == []
     if name not in GENERATED:

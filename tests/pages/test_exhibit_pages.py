@@ -35,8 +35,8 @@ def test_one_guess_is_open_at_a_time_and_each_is_answered(visit, exhibit):
 
 
 @each_exhibit
-def test_folds_unfold_and_show_what_they_hold(visit, exhibit):
-    opened = visit()
+def test_folds_unfold_and_show_what_they_hold(same_visit, exhibit):
+    opened = same_visit
     page = opened.open(exhibit.page)
     folds = page.locator("article details:not(.guess)")
     assert folds.count() >= 4  # the first cell, and the hints
@@ -53,8 +53,8 @@ def test_folds_unfold_and_show_what_they_hold(visit, exhibit):
 
 
 @each_exhibit
-def test_the_fix_is_a_coloured_difference_and_code_can_be_copied(visit, exhibit):
-    opened = visit(permissions=["clipboard-read", "clipboard-write"])
+def test_the_fix_is_a_coloured_difference_and_code_can_be_copied(same_visit, exhibit):
+    opened = same_visit
     page = opened.open(exhibit.page)
     removed, added = (page.locator(f"div.highlight-diff {kind}").first for kind in (".gd", ".gi"))
     colours = [part.evaluate("part => getComputedStyle(part).backgroundColor") for part in (removed, added)]
@@ -69,8 +69,8 @@ def test_the_fix_is_a_coloured_difference_and_code_can_be_copied(visit, exhibit)
 
 
 @each_exhibit
-def test_leads_to_its_notebook_its_chapter_its_rules_and_back(visit, exhibit):
-    opened = visit()
+def test_leads_to_its_notebook_its_chapter_its_rules_and_back(same_visit, exhibit):
+    opened = same_visit
     page = opened.open(exhibit.page)
     links = {link.get_attribute("href"): link for link in page.locator("article a[href]").all()}
     assert f"../chapters/{CHAPTERS[exhibit.id].name}.html" in links

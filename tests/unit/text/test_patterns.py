@@ -1,5 +1,6 @@
 """The time of every regular expression grows with the length of the text, and no faster."""
 
+import functools
 import json
 import re
 import tomllib
@@ -17,7 +18,12 @@ from diagnostics.report.redaction import _secrets
 from tests.support.patterns import Sources, Written, growth, recorded
 
 PACKAGE = Path(diagnostics.__file__).parent
-WRITTEN = Sources(PACKAGE).patterns()
+
+
+@functools.cache  # and not at import: it takes seconds, in each process that only collects the tests
+def written():
+    """Return the patterns that the library's modules hold."""
+    return Sources(PACKAGE).patterns()
 
 
 def of_the_table():
@@ -74,8 +80,8 @@ def slow(patterns):
 
 
 def test_patterns_of_the_library_are_collected():
-    places = {one.place.partition(":")[0] for one in WRITTEN}
-    assert len(WRITTEN) > 280
+    places = {one.place.partition(":")[0] for one in written()}
+    assert len(written()) > 280
     assert {
         "diagnostics/collectors/tracebacks/nature.py",
         "diagnostics/collectors/tracebacks/topic.py",
@@ -97,7 +103,7 @@ def test_quick_pattern_is_not_taken_for_slow(pattern):
 
 @pytest.mark.parametrize("part", range(8))
 def test_patterns_of_the_library_take_linear_time(part):
-    assert slow(WRITTEN[part::8]) == []
+    assert slow(written()[part::8]) == []
 
 
 def test_patterns_of_library_messages_take_linear_time():
@@ -169,7 +175,7 @@ def test_patterns_made_at_run_time_take_linear_time():
         for text in [*TEXTS, *rows, *(frame.format(*line) for line in LINES)]:
             with suppress(InvalidInput):
                 diagnostics.explain(text)
-    constant = {one.pattern for one in WRITTEN}
+    constant = {one.pattern for one in written()}
     made = {
         one.pattern: one
         for one in found
