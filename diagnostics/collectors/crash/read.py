@@ -108,7 +108,7 @@ def read_text(text: str) -> _Explained:
                     own = is_python_error(failure.last) if not position else _is_origin(ordered[0], found[0])
                     if not own:
                         tail = tail or explained
-                elif position and may_be_caught(ordered[0], failure, text):
+                elif position and may_be_caught(ordered[0], failure):
                     return title(found_failures, ordered[0]), _beside(ordered[0].last, failure)
                 else:
                     return explained

@@ -12,22 +12,16 @@ from diagnostics.collectors.crash.frames import outside_dispatch
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.where import is_user_code, shorten
 
-from . import exception_groups, tensorflow_format
+from . import tensorflow_format
 from .clean import LEVEL, NEAR, START, TIME, Line, streams
-from .formats import editor_format, ipython_format, pytest_format, rich_format
-from .formats.pytest_format import CHAINED
+from .formats import ipython_format, rich_format
 
+CHAINED = (
+    "During handling of the above exception, another exception occurred:",
+    "The above exception was the direct cause of the following exception:",
+)
 NO_EXCEPTION = "the text ends before the line with the exception"
 NO_MESSAGE = "the text ends before its message"
-REWRITTEN = (
-    editor_format.rewritten,
-    exception_groups.rewritten,
-    rich_format.rewritten,
-    ipython_format.rewritten,
-    pytest_format.rewritten,
-)
-"""What brings a traceback of another form into Python's own, in this order."""
-
 _FROM_WORKER = re.compile(  # torch._utils.ExceptionWrapper: of a data loader's worker, or of a replica; and Ray's
     rf"(?:Caught \w{{1,200}} in [^\n]{{1,400}}\.\nOriginal {re.escape(START)}:|^ray::[^\n]*)\n(?P<original>.*)",
     re.DOTALL,
@@ -109,9 +103,8 @@ def failures(text: str) -> list[Failure]:
 
 
 def _rewritten(lines: list[Line]) -> list[Line]:
-    for rewritten in REWRITTEN:
-        lines = rewritten(lines)
-    return lines
+    """Bring tracebacks of another form into Python's own."""
+    return ipython_format.rewritten(rich_format.rewritten(lines))
 
 
 def frames_in(text: str) -> tuple[FrameFacts, ...]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .exception_groups import GROUP
 from .parse import Failure
 
 _ROOT = re.compile(  # in the summary of PyTorch's elastic agent
@@ -44,7 +43,6 @@ def in_order(failures: Sequence[Failure], text: str) -> list[Failure]:
     return [*(own if root is not None else reversed(own)), *reports]
 
 
-_TESTS = re.compile(r"^=+ (?:FAILURES|ERRORS|short test summary info) =+$", re.MULTILINE)
 _AFTERMATH = (
     "KeyboardInterrupt", "SystemExit", "BrokenPipeError", "EOFError", "ConnectionResetError", "Empty",
     "ConnectionRefusedError", "CancelledError", "SignalException", "Exit",
@@ -52,11 +50,8 @@ _AFTERMATH = (
 """What ends a program, or its other processes, because something else has failed."""
 
 
-def may_be_caught(last: Failure, earlier: Failure, text: str) -> bool:
-    """Whether a process went on after a failure, so that it may have nothing to do with the last one.
-
-    The exceptions of a group, and those that stand in one report of pytest, were not raised one after another.
-    """
+def may_be_caught(last: Failure, earlier: Failure) -> bool:
+    """Whether a process went on after a failure, so that it may have nothing to do with the last one."""
     return (
         last.process == earlier.process
         and last.line > earlier.line
@@ -64,8 +59,6 @@ def may_be_caught(last: Failure, earlier: Failure, text: str) -> bool:
         and not earlier.aside
         and last.last.exception not in _AFTERMATH
         and bool(last.last.frames or earlier.last.frames)  # two that are only quoted may be of two runs
-        and GROUP not in text
-        and not _TESTS.search(text)
     )
 
 

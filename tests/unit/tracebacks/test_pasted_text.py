@@ -125,7 +125,7 @@ class TestPrinters:
         assert [rule for rule, _ in findings] == ["labels-out-of-range"], text
         assert (words, faults) == (("IndexError", "Target 2 is out of bounds."), ())
         name = "In[1]" if form == "a cell" else "train.py"
-        assert where == (name, 3, "<module>" if form == "pytest, one line" else "loss_of"), text
+        assert where == (name, 3, "loss_of"), text
 
 
 class TestPrefixes:

@@ -5,8 +5,6 @@ import contextlib
 import pytest
 
 import diagnostics
-from diagnostics.collectors.crash.named_modules import with_module
-from diagnostics.facts.crash import CrashFacts, FrameFacts
 
 SPAWNED = """\
 Traceback (most recent call last):
@@ -62,21 +60,6 @@ def test_exception_is_found_where_the_indent_was_lost_in_part():
     report = diagnostics.explain(text)
     assert rules_of(text) == ["emptied-dataset"]
     assert report.crash.frames[-1].function == "attend"
-
-
-class TestWithModule:
-    def of(self, line):
-        frame = FrameFacts("train.py", 3, "<module>", line, True)
-        message = "'module' object has no attribute 'app'"
-        return with_module(CrashFacts("AttributeError", message, (frame,), live=False)).message
-
-    def test_alias_in_the_line_names_the_module(self):
-        assert self.of("tf.app.run(main=main)") == "module 'tensorflow' has no attribute 'app'"
-        assert self.of("K.app(x)") == "module 'keras.backend' has no attribute 'app'"
-
-    def test_line_without_one_name_proves_nothing(self):
-        unnamed = "'module' object has no attribute 'app'"
-        assert (self.of("run(main)"), self.of("tf.app(np.app)"), self.of("")) == (unnamed, unnamed, unnamed)
 
 
 class TestShapesOfOldKeras:
@@ -141,21 +124,6 @@ ValueError: cannot reshape array of size 9 into shape (2,2)**
         report = diagnostics.explain(text)
         assert (report.crash.exception, rules_of(text)) == ("ValueError", ["shape-mismatch"])
         assert report.crash.frames[-1].line == 94
-
-    def test_each_line_in_marks_of_code_is_read(self):
-        text = """\
-`Traceback (most recent call last):`
-  `File "train.py", line 31, in <module>`
-    `main()`
-  `File "train.py", line 16, in main
-    epoch=epoch)`
-  `File "train.py", line 78, in train`
-    `h, w = image.shape`
-`ValueError: too many values to unpack (expected 2)`
-"""
-        crash = diagnostics.explain(text).crash
-        assert (crash.exception, crash.message) == ("ValueError", "too many values to unpack (expected 2)")
-        assert [frame.code for frame in crash.frames] == ["main()", "epoch=epoch)", "h, w = image.shape"]
 
     def test_a_mark_within_a_line_of_code_stays(self):
         start = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n'
