@@ -13,10 +13,7 @@ from diagnostics.collectors.crash.live.expression import is_check, told, values_
 from diagnostics.collectors.tracebacks.nature import kind_apart_from_refusals
 from diagnostics.collectors.tracebacks.python_errors import parsed
 from diagnostics.collectors.tracebacks.topic import (
-    OF_ARGUMENTS,
     advice_in,
-    advice_of,
-    expectation_in,
     package_of,
     subject_of,
 )
@@ -115,14 +112,13 @@ def _known(kind: str, crash: CrashFacts, otherwise: tuple[str, ...] = ()) -> Kno
 
 
 def _look_of(crash: CrashFacts) -> str:
-    if subject_of(crash)[0] in OF_ARGUMENTS and expectation_in(crash.message) is None:
-        line = next((frame.code or "" for frame in reversed(crash.frames) if frame.yours), "")
-        if (owner := _called_without_arguments(line)) is not None:
-            return (
-                f"look where {owner} is created: this line passes it no argument, so what the message names was "
-                "set there, or comes from earlier calls"
-            )
-    return advice_of(crash) or "compare what that line passes with what the message asks for"
+    line = next((frame.code or "" for frame in reversed(crash.frames) if frame.yours), "")
+    if (owner := _called_without_arguments(line)) is not None:
+        return (
+            f"look where {owner} is created: this line passes it no argument, so what the message names was "
+            "set there, or comes from earlier calls"
+        )
+    return subject_of(crash)[1] or "compare what that line passes with what the message asks for"
 
 
 def _called_without_arguments(line: str) -> str | None:
