@@ -1,22 +1,18 @@
-"""Says of a failure that no rule recognises what kind of failure it is, and whose line raised it.
-
-Of a traceback whose last line was not copied, it says which call failed, and what usually fails there.
-"""
+"""Says of a failure that no rule recognises what kind of failure it is, and whose line raised it."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
 
 from diagnostics.collectors.crash.live.expression import told
 from diagnostics.collectors.crash.messages.table import sizes_or_none
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
-from .parse import NO_EXCEPTION, NO_MESSAGE
+from .parse import NO_EXCEPTION
 from .python_errors import held, proved
 from .topic import looked_for, package_of, topic_of
-from .unknown_errors import entries, of_packages, search
+from .unknown_errors import entries, of_packages
 
 _MISSING_FILE = re.compile(
     r"No such file or directory|does not exist\b|(?:does not|doesn't) appear to have a file named"
@@ -49,7 +45,6 @@ _CHECKS = (
 )
 _RAISES = re.compile(r"^(?:raise|assert)\b")
 MOST_READ = 2_000  # characters of a message: shapes stand near its beginning
-MOST_OF_FRAME = 400  # characters
 _SHAPE = re.compile(r"[\[(]\s*(?P<sizes>(?:\d{1,9}|None|\?)(?:\s*,\s*(?:\d{1,9}|None|\?)){1,5}|\d{1,9},)\s*[\])]")
 _ABOUT_SHAPES = re.compile(r"shape|size|dimension|\bdim\b|broadcast|incompatible|mismatch", re.IGNORECASE)
 
@@ -59,8 +54,8 @@ def error_category(crash: CrashFacts) -> str | None:
 
     Of a message that says no kind its words tell at least a topic.
     """
-    if crash.message in (NO_EXCEPTION, NO_MESSAGE):
-        return _shown_by(crash)
+    if crash.message == NO_EXCEPTION:
+        return _cut_off(crash)
     crash = _by_number(crash)
     kind = kind_apart_from_refusals(crash) or _refusal(crash)
     more = (proved(crash) if kind else None) or differing(crash.message)
@@ -68,39 +63,11 @@ def error_category(crash: CrashFacts) -> str | None:
     return said or _by_name(crash)
 
 
-def _shows(call: dict[str, Any], frame: FrameFacts) -> bool:
-    """Return whether a frame, written as ``torch/serialization.py:load: with open(f)``, is of a call."""
-    file = frame.file.replace("\\", "/")
-    return search(call, f"{file}:{frame.function}: {(frame.code or '').strip()}"[:MOST_OF_FRAME]) is not None
-
-
-def _shown_by(crash: CrashFacts) -> str:
-    """Say which call the last frames show, what usually fails there, and that the reason itself is missing.
-
-    The line that is missing names the exception and the reason. The frames alone prove which call it was; at
-    most three causes are usual at a call, and each is named with what its message would say.
-    """
-    name = crash.exception.rpartition(".")[2]
-    missing = f"The message of the {name} is missing" if name else "The line with the exception is missing"
+def _cut_off(crash: CrashFacts) -> str:
+    """Say that the line with the reason is missing, and where the text ends."""
     last = crash.frames[-1] if crash.frames else None
-    if last is None:
-        return f"{missing}: it says why. Copy the text to its end."
-    known = ((frame, call) for frame in reversed(crash.frames) for call in entries("calls") if _shows(call, frame))
-    frame, call = next(known, (last, None))
-    ends = "" if frame is last else f" The text ends in {last.function} ({last.file}:{last.line})."
-    if call is None:
-        return (
-            f"{missing}: it says why. The last frame shown is {last.function} ({last.file}:{last.line}), which "
-            "alone tells no cause. Copy the text to its end."
-        )
-    causes = call["causes"]
-    several = len(causes) > 1
-    usual = "; ".join(f"({number}) {cause}" if several else cause for number, cause in enumerate(causes, 1))
-    return (
-        f"{missing}, so that the cause is not certain. In {frame.function} ({frame.file}:{frame.line}) "
-        f"{call['does']}."
-        f"{ends} Usual there: {usual}. The line that is missing tells: copy the text to its end."
-    )
+    ends = "" if last is None else f" The last frame shown is {last.function} ({last.file}:{last.line})."
+    return f"The line with the exception is missing: it says why.{ends} Copy the text to its end."
 
 
 def _by_number(crash: CrashFacts) -> CrashFacts:

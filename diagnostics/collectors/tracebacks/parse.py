@@ -21,7 +21,6 @@ CHAINED = (
     "The above exception was the direct cause of the following exception:",
 )
 NO_EXCEPTION = "the text ends before the line with the exception"
-NO_MESSAGE = "the text ends before its message"
 _FROM_WORKER = re.compile(  # torch._utils.ExceptionWrapper: of a data loader's worker, or of a replica; and Ray's
     rf"(?:Caught \w{{1,200}} in [^\n]{{1,400}}\.\nOriginal {re.escape(START)}:|^ray::[^\n]*)\n(?P<original>.*)",
     re.DOTALL,
@@ -124,19 +123,6 @@ def _frames_by_line(lines: Sequence[Line]) -> dict[int, FrameFacts]:
     texts = [line.text for line in lines]
     found = ((at, _FRAME.match(text)) for at, text in enumerate(texts))
     return {at: _read_frame(frame, texts, at + 1) for at, frame in found if frame is not None}
-
-
-def cut_in_notebook(text: str) -> CrashFacts | None:
-    """Return the exception that a notebook's heading names, where the text ends before its message."""
-    for stream in streams(text):
-        heading = next(
-            (found for line in stream.lines if (found := ipython_format.HEADING.match(line.text))), None
-        )
-        if heading is None:
-            continue
-        frames = outside_dispatch(_frames_by_line(_rewritten(stream.lines)).values())
-        return CrashFacts(heading["name"].rpartition(".")[2], NO_MESSAGE, frames, live=False)
-    return None
 
 
 def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:

@@ -24,11 +24,9 @@ def rules_of(text):
     [
         ("RuntimeError: Can't call `numpy()` on Tensor that requires grad.", "graph-misuse"),
         ("Can\N{RIGHT SINGLE QUOTATION MARK}t call numpy() on Tensor that requires grad", "graph-misuse"),
-        ("attribute error: Module 'tensorflow' has no attribute 'placeholder'", "installation-mismatch"),
-        ("DOUBLE FREE OR CORRUPTION", "installation-mismatch"),
     ],
 )
-def test_marks_and_capitals_do_not_hide_a_known_sentence(text, rule):
+def test_marks_do_not_hide_a_known_sentence(text, rule):
     assert rules_of(text) == [rule]
 
 
@@ -208,18 +206,6 @@ def test_sizes_that_may_be_channels_are_told_as_that(sizes, told):
 
 
 class TestPartsOfATraceback:
-    def test_raise_in_the_last_frame_stands_for_the_line_that_is_missing(self):
-        text = """\
-Traceback (most recent call last):
-  File "tune.py", line 42, in main
-    trainer = make(level)
-  File "/opt/conda/lib/python3.8/site-packages/nets/trainer.py", line 29, in make
-    raise ValueError("num_samples should be a positive integer value, but got num_samples=0")
-"""
-        report = diagnostics.explain(text)
-        assert (report.crash.exception, rules_of(text)) == ("ValueError", ["emptied-dataset"])
-        assert [frame.line for frame in report.crash.frames] == [42, 29]
-
     def test_condition_above_a_bare_assertion_error_is_told(self):
         text = "it says\n```\nassert boxes.shape[0] != 0\nAssertionError\n```\n"
         assert "The condition does not hold: boxes.shape[0] != 0" in diagnostics.explain(text).crash.nature
