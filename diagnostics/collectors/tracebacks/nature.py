@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from diagnostics.collectors.crash.live.expression import told
-from diagnostics.collectors.crash.messages.table import sizes_or_none
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
 from .parse import NO_EXCEPTION
 from .python_errors import held, proved
-from .topic import looked_for, package_of, topic_of
+from .topic import topic_of
 from .unknown_errors import entries, of_packages
 
 _MISSING_FILE = re.compile(
@@ -24,7 +22,6 @@ _NAMED_FILE = re.compile(
     r"(?:^|[\s'\"`])(?:[A-Za-z]:|\.{0,2}|~|\w[\w.-]*)[\\/][^\s'\"`]{2,300}['\"`]? "
     r"(?:does not exist|doesn't exist|not exists?\b)"
 )  # a path, and that there is nothing, whoever says so
-_SYSTEM = ("", "OSError", "IOError", "EnvironmentError", "WindowsError")
 _SHARED = ("TypeError", "ValueError", "IndexError", "NotImplementedError", "AssertionError")
 """What compiled libraries raise in the caller's line, too: it counts only in Python's own words."""
 _PLAIN = (
@@ -43,10 +40,6 @@ _CHECKS = (
     "Exception",
     "OSError",
 )
-_RAISES = re.compile(r"^(?:raise|assert)\b")
-MOST_READ = 2_000  # characters of a message: shapes stand near its beginning
-_SHAPE = re.compile(r"[\[(]\s*(?P<sizes>(?:\d{1,9}|None|\?)(?:\s*,\s*(?:\d{1,9}|None|\?)){1,5}|\d{1,9},)\s*[\])]")
-_ABOUT_SHAPES = re.compile(r"shape|size|dimension|\bdim\b|broadcast|incompatible|mismatch", re.IGNORECASE)
 
 
 def error_category(crash: CrashFacts) -> str | None:
@@ -56,11 +49,9 @@ def error_category(crash: CrashFacts) -> str | None:
     """
     if crash.message == NO_EXCEPTION:
         return _cut_off(crash)
-    crash = _by_number(crash)
-    kind = kind_apart_from_refusals(crash) or _refusal(crash)
-    more = (proved(crash) if kind else None) or differing(crash.message)
-    said = " ".join(part for part in (kind or topic_of(crash), more, told(crash)) if part)
-    return said or _by_name(crash)
+    kind = kind_apart_from_refusals(crash)
+    more = proved(crash) if kind else None
+    return " ".join(part for part in (kind or topic_of(crash), more, told(crash)) if part) or None
 
 
 def _cut_off(crash: CrashFacts) -> str:
@@ -68,24 +59,6 @@ def _cut_off(crash: CrashFacts) -> str:
     last = crash.frames[-1] if crash.frames else None
     ends = "" if last is None else f" The last frame shown is {last.function} ({last.file}:{last.line})."
     return f"The line with the exception is missing: it says why.{ends} Copy the text to its end."
-
-
-def _by_number(crash: CrashFacts) -> CrashFacts:
-    """Call an error of the operating system by its number, where only that tells which one it is."""
-    found = re.match(r"\[Errno (?P<number>\d{1,3})\]", crash.message)
-    if found is None or crash.exception not in _SYSTEM:
-        return crash
-    return replace(crash, exception=type(OSError(int(found["number"]), "")).__name__)
-
-
-def _by_name(crash: CrashFacts) -> str | None:
-    """Say what the exception's name tells, where its words tell nothing; None if it has none that is known."""
-    name = crash.exception.rpartition(".")[2]
-    meaning = entries("python").get(name) or entries("meanings").get(name)
-    if meaning is None:
-        return None
-    seen = "" if crash.frames else " The text shows no line: the whole traceback tells whose check it is."
-    return f"No rule knows its words. {name} says no more than that {meaning}{_at(crash)}.{seen}"
 
 
 def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
@@ -129,46 +102,6 @@ def _is_standard(last: FrameFacts | None) -> bool:
     return last is not None and not last.yours and re.match(r"[/\\]|[A-Za-z]:", last.file) is not None
 
 
-def _refusal(crash: CrashFacts) -> str | None:
-    """Say that a library's own check refused a call; None if that is not known."""
-    last = crash.frames[-1] if crash.frames else None
-    if last is not None and last.yours and _RAISES.search((last.code or "").strip()):
-        own = f"The code refuses it by a check of its own, at {crash.where}"
-        return f"{own}: the message says why.{looked_for(crash)}" if crash.message else f"{own}."
-    if last is None or last.yours:
-        library = entries("refusing").get(crash.exception)
-        return None if library is None else _refused(library, "", crash)
-    if crash.exception not in (*_CHECKS, *entries("refusing")) or not _RAISES.search((last.code or "").strip()):
-        return None
-    return _refused(package_of(last), f", in {last.function} ({last.file}:{last.line})", crash)
-
-
-def _refused(library: str, place: str, crash: CrashFacts) -> str:
-    by = "" if crash.where is None else f" The call comes from {crash.where}: change what is passed there."
-    says = "its message says why, and no rule knows more" if crash.message.strip() else "it gives no message"
-    return f"{library} refuses what it is given, by a check of its own{place}; {says}.{by}"
-
-
 def _at(crash: CrashFacts) -> str:
     """Name the user's own line; empty if there is none."""
     return "" if crash.where is None else f", at {crash.where}"
-
-
-def differing(message: str) -> str | None:
-    """Say in which axes the two shapes of a message differ; None if it does not name exactly two."""
-    text = message[:MOST_READ]
-    if not _ABOUT_SHAPES.search(text):
-        return None
-    shapes = list(dict.fromkeys(sizes_or_none(found["sizes"]) for found in _SHAPE.finditer(text)))
-    if len(shapes) != 2 or not all(shapes):
-        return None
-    one, other = shapes
-    told = f"The message names the shapes {one} and {other}"
-    if len(one) != len(other):
-        return f"{told}: they have {len(one)} and {len(other)} axes."
-    apart = [
-        f"axis {axis} ({left} against {right})"
-        for axis, (left, right) in enumerate(zip(one, other, strict=True))
-        if left != right and None not in (left, right)
-    ]
-    return f"{told}: they differ in {' and '.join(apart)}." if apart else None

@@ -55,14 +55,6 @@ def topic_of(crash: CrashFacts) -> str | None:
     return f"{told}To begin with, {advice}."
 
 
-def looked_for(crash: CrashFacts) -> str:
-    """Say where to look first, after a sentence about a check; empty if the message tells nothing, or says it."""
-    if advice_in(crash.message):
-        return ""
-    _, advice = subject_of(crash)
-    return f" To begin with, {advice}." if advice else ""
-
-
 def subject_of(crash: CrashFacts) -> tuple[str, str]:
     """Return what a message is about and where to look first; two empty texts if its words tell nothing."""
     lines = [line for line in crash.message[:MOST_READ].splitlines() if not _LISTED.match(line)]
