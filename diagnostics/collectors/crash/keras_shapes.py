@@ -14,7 +14,6 @@ from diagnostics.facts.crash.shapes import (
     LayerMisfit,
     OperandsMisfit,
     ReshapeMisfit,
-    RowsMisfit,
     Shape,
 )
 
@@ -161,15 +160,6 @@ def _reshape(crash: Crash, found: Found) -> ReshapeMisfit | None:
     return ReshapeMisfit(wanted, size, shape=shape, library="keras")
 
 
-@Family("keras-rows").reader
-def _rows(crash: Crash, found: Found) -> RowsMisfit | None:
-    message = crash.facts.message
-    if found.kind == "two":
-        return RowsMisfit({name: int(found[name]) for name in ("x", "y")}) if found["x"] != found["y"] else None
-    rows = {name: int(size) for name, size in re.findall(r"\b(\w+) sizes: (\d+)", message)}
-    return RowsMisfit(rows) if len(set(rows.values())) > 1 else None
-
-
 _SAVED = Family("tf-weights")
 
 
@@ -219,7 +209,6 @@ RECOGNISERS: tuple[Recogniser, ...] = (
     _element_wise,
     _concatenation,
     _reshape,
-    _rows,
     _weights,
     _array_reshape,
     _arrays,

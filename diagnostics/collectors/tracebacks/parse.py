@@ -76,15 +76,6 @@ class Failure:
         """The exception that was printed last."""
         return self.chain[-1]
 
-    def is_like(self, other: Failure) -> bool:
-        """Whether the same exceptions were raised on the same lines with the same words."""
-        return [_identity(crash) for crash in self.chain] == [_identity(crash) for crash in other.chain]
-
-
-def _identity(crash: CrashFacts) -> tuple[object, ...]:
-    return crash.exception, crash.first_line, [(frame.file, frame.line) for frame in crash.frames]
-
-
 def failures(text: str) -> list[Failure]:
     """Find every exception in a text, those that came of each other together, in the order in which they begin.
 

@@ -81,11 +81,5 @@ def title(failures: Sequence[Failure], taken: Failure) -> str:
         own = list(failures)
     if len(own) == 1:
         return "explained the text of a traceback"
-    alike = all(failure.is_like(taken) for failure in own)
-    if taken.process is not None and len({failure.process for failure in own}) > 1:
-        other = "alike" if alike else "in the text"
-        return f"explained the failure of {taken.process}, one of {len(own)} {other}"
-    if alike:
-        return f"explained a failure that stands {len(own)} times in the text"
-    which = {0: "the first", len(own) - 1: "the last"}.get(own.index(taken), f"number {own.index(taken) + 1}")
-    return f"explained {which} of {len(own)} failures in the text, on line {taken.line}"
+    which = f"of {taken.process}" if taken.process is not None else f"on line {taken.line}"
+    return f"explained the failure {which}, one of {len(own)} in the text"
