@@ -68,14 +68,7 @@ def _checked_input(crash: Crash, found: Found) -> LayerMisfit | AxesMisfit | Non
     shape = sizes(found["shape"])
     if (axes := found.get("axes")) is not None:
         return AxesMisfit(axes, len(shape), "model", None, shape, library="keras")
-    wanted = sizes(found["wanted"])
-    if len(wanted) != len(shape):
-        return AxesMisfit(str(len(wanted)), len(shape), "model", None, shape, library="keras")
-    pairs = (
-        (axis, w, s) for axis, (w, s) in enumerate(zip(wanted, shape, strict=True)) if w is not None and w != s
-    )
-    axis, size, got = next(pairs, (0, None, None))
-    return None if size is None or got is None else _misfit(crash, None, size, got, shape, axis)
+    return _compared(crash, None, sizes(found["wanted"]), shape)
 
 
 @WHOLE_SHAPE.reader
@@ -87,6 +80,10 @@ def _whole_shape(crash: Crash, found: Found) -> LayerMisfit | AxesMisfit | None:
         return None
     if len(wanted) == 2 and len(shape) > 2 and wanted[1] is not None and shape[-1] is not None:
         return _misfit(crash, layer, wanted[1], shape[-1], shape, len(shape) - 1)
+    return _compared(crash, layer, wanted, shape)
+
+
+def _compared(crash: Crash, layer: str | None, wanted: Shape, shape: Shape) -> LayerMisfit | AxesMisfit | None:
     if len(wanted) != len(shape):
         return AxesMisfit(str(len(wanted)), len(shape), _class(crash, layer), layer, shape, library="keras")
     for axis in reversed(range(len(wanted))):
