@@ -12,11 +12,7 @@ import re
 from diagnostics.collectors.crash.live.expression import is_check, told, values_told
 from diagnostics.collectors.tracebacks.nature import kind_apart_from_refusals
 from diagnostics.collectors.tracebacks.python_errors import parsed
-from diagnostics.collectors.tracebacks.topic import (
-    advice_in,
-    package_of,
-    subject_of,
-)
+from diagnostics.collectors.tracebacks.origin import advice_in, package_of
 from diagnostics.collectors.tracebacks.unknown_errors import entries, of_packages
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.known import KnownFailure
@@ -118,7 +114,7 @@ def _look_of(crash: CrashFacts) -> str:
             f"look where {owner} is created: this line passes it no argument, so what the message names was "
             "set there, or comes from earlier calls"
         )
-    return subject_of(crash)[1] or "compare what that line passes with what the message asks for"
+    return "compare what that line passes with what the message asks for"
 
 
 def _called_without_arguments(line: str) -> str | None:

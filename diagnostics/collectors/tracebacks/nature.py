@@ -9,7 +9,7 @@ from diagnostics.facts.crash import CrashFacts, FrameFacts
 
 from .parse import NO_EXCEPTION
 from .python_errors import held, proved
-from .topic import topic_of
+from .origin import origin_of
 from .unknown_errors import entries, of_packages
 
 _MISSING_FILE = re.compile(
@@ -45,13 +45,13 @@ _CHECKS = (
 def error_category(crash: CrashFacts) -> str | None:
     """Say what kind of failure it is, and what its line and numbers prove; None if nothing is known of it.
 
-    Of a message that says no kind its words tell at least a topic.
+    Of a message that says no kind it is told at least whose line raised it.
     """
     if crash.message == NO_EXCEPTION:
         return _cut_off(crash)
     kind = kind_apart_from_refusals(crash)
     more = proved(crash) if kind else None
-    return " ".join(part for part in (kind or topic_of(crash), more, told(crash)) if part) or None
+    return " ".join(part for part in (kind or origin_of(crash), more, told(crash)) if part) or None
 
 
 def _cut_off(crash: CrashFacts) -> str:

@@ -78,7 +78,7 @@ def test_patterns_of_the_library_are_collected():
     assert len(WRITTEN) > 280
     assert {
         "diagnostics/collectors/tracebacks/nature.py",
-        "diagnostics/collectors/tracebacks/topic.py",
+        "diagnostics/collectors/tracebacks/origin.py",
         "diagnostics/report/redaction.py", "diagnostics/collectors/crash/keras.py",
     } <= places  # fmt: skip
 
