@@ -22,8 +22,6 @@ _NAMED_FILE = re.compile(
     r"(?:^|[\s'\"`])(?:[A-Za-z]:|\.{0,2}|~|\w[\w.-]*)[\\/][^\s'\"`]{2,300}['\"`]? "
     r"(?:does not exist|doesn't exist|not exists?\b)"
 )  # a path, and that there is nothing, whoever says so
-_SHARED = ("TypeError", "ValueError", "IndexError", "NotImplementedError", "AssertionError")
-"""What compiled libraries raise in the caller's line, too: it counts only in Python's own words."""
 _PLAIN = (
     "KeyError", "NameError", "UnboundLocalError", "AttributeError", "ModuleAttributeError", "ZeroDivisionError",
     "SyntaxError", "IndentationError", "TabError", "UnicodeDecodeError", "JSONDecodeError", "ParserError",
@@ -77,23 +75,14 @@ def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
         what = entries("files").get(name, "a file or folder is not where the code looks for it")
         return f"It is a failure of the file system, not of the training: {what}{_at(crash)}."
     last = crash.frames[-1] if crash.frames else None
-    own = last is not None and last.yours
-    in_pythons_words = last is not None and message != "" and pythons_own.search(message) is not None
-    if name in entries("python") and (
-        name in _PLAIN
-        or in_pythons_words
-        or ((own or _is_standard(last)) and (name not in _SHARED or pythons_own.search(message)))
-    ):
+    in_pythons_words = pythons_own.search(message) is not None and (
+        message != "" or _is_standard(last) or (last is not None and last.yours)
+    )
+    if name in _PLAIN or (name in entries("python") and in_pythons_words):
         whose = "" if last is None else " of the code's own" if last.yours else f" raised in {last.file}"
         article = "an" if name[0] in "AEIOU" else "a"
         what = f"{entries('python')[name]}{_at(crash)}"
         return f"It is {article} {name}{whose}, not a failure of training that a rule knows: {what}."
-    if name == "AssertionError" and last is None and message.startswith("assert "):
-        return "It is a check of the code's own that failed, not a failure of training that a rule knows."
-    if name in _SHARED and last is None and message and pythons_own.search(message):
-        return (
-            f"It is Python's own {name}, not a failure of training that a rule knows: {entries('python')[name]}."
-        )
     return None
 
 

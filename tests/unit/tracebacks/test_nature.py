@@ -67,7 +67,7 @@ class TestNatureOf:
 
     def test_python_s_own_words_need_no_frame(self):
         assert nature("TypeError", "list indices must be integers or slices, not str").startswith(
-            "It is Python's own TypeError, not a failure of training"
+            "It is a TypeError, not a failure of training"
         )
 
 
