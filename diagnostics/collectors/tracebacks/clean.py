@@ -60,11 +60,9 @@ LEVEL = re.compile(r"\b(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b", re.I
 _START_LINE = re.compile(
     rf"^(?P<before>.*?)(?:[\w.]{{1,80}} {{2,40}}|Original |\+ Exception Group |[╭┌+][─-]+ )?{re.escape(START)}"
 )
-_FRAME_LINE = re.compile(r'^(?P<before>.*?) {0,80}File "[^"]{1,4096}", line \d+')
 _FRAME = re.compile(
     r"\s{0,80}(?:[>|│+]\s{0,80})?(?:File |Cell In|Input In|<ipython-input|[❱>] *\d|-{1,80}> \d|\S{1,400}\.py:\d+)"
 )
-_MARGIN = re.compile(r"[ |+│]*")
 _RANK = re.compile(
     r"\brank[ _:=]*(\d+)|\[(?:default|trainer|worker)_?(\d+)\]|^\s*(\d+):|^\[(?:\d+,)?(\d+)\]<|mpirank:(\d+)",
     re.IGNORECASE,
@@ -185,29 +183,14 @@ def _unescaped(line: str, found: re.Match[str]) -> list[str]:
 def _prefixes(lines: Sequence[Line]) -> list[str]:
     """Find the prefixes of a traceback's lines, the longest first; a zero byte stands for a time.
 
-    A prefix counts if it stands before a traceback's first line and before a frame near it, or, where the top is
-    cut off, before a frame and the line after it.
+    A prefix counts if it stands before a traceback's first line and before a frame near it.
     """
     found: dict[str, None] = {}
-    headless: dict[str, None] = {}
     for index, (_, text) in enumerate(lines):
-        if START in text:
-            match = _START_LINE.match(text)
-            prefix = "" if match is None else _timeless(match["before"])
-            if prefix.strip() and prefix not in found and _before_frame(prefix, lines[index + 1 : index + NEAR]):
-                found[prefix] = None
-        elif 'File "' in text:
-            match = _FRAME_LINE.match(text)
-            if match is not None and len(match["before"]) <= LONGEST_PREFIX:
-                prefix = _timeless(match["before"])
-                following = lines[index + 1 : index + 2]
-                if (
-                    _MARGIN.sub("", prefix)
-                    and prefix not in headless
-                    and any(re.match(_pattern(prefix), text) for _, text in following)
-                ):
-                    headless[prefix] = None
-    found = found or headless
+        match = _START_LINE.match(text) if START in text else None
+        prefix = "" if match is None else _timeless(match["before"])
+        if prefix.strip() and prefix not in found and _before_frame(prefix, lines[index + 1 : index + NEAR]):
+            found[prefix] = None
     return sorted([*found][:MOST_PREFIXES], key=len, reverse=True)
 
 

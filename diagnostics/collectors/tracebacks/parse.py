@@ -26,9 +26,6 @@ _FROM_WORKER = re.compile(  # torch._utils.ExceptionWrapper: of a data loader's 
     re.DOTALL,
 )
 _FRAME = re.compile(r'^(?:> )?\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, ?in ?(?P<function>.+))?\s*$')
-_BARE_FRAME = re.compile(
-    r"^\s*(?P<file>[^\s\"']+\.py), line (?P<line>\d+), in (?P<function>\S+)\s*$"
-)  # copied by hand
 _EXCEPTION = re.compile(
     r"^(?P<name>[A-Za-z_][\w.]*)(?:\.<locals>\.(?P<local>\w+))?(?:\(\w+\))?(?:: ?(?P<message>.*))?$"
 )
@@ -121,9 +118,8 @@ def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:
     found: list[Failure] = []
     chained = quoted = False
     led_there: tuple[FrameFacts, ...] = ()  # frames of the main process, of a chain that a worker wrote
-    cut = _cut_starts(lines[: starts[0] if starts else len(lines)])
-    for start, end in pairwise([*cut, *starts, len(lines)]):
-        crash = _parse_one(lines[start + 1 : end], headless=start in cut)
+    for start, end in pairwise([-1, *starts, len(lines)]):
+        crash = _parse_one(lines[start + 1 : end], headless=start < 0)
         before = [line.text for line in lines[max(0, start - 2) : max(0, start)]]
         if crash is not None:
             inherited = led_there if chained else ()
@@ -141,19 +137,6 @@ def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:
         chained = any(line.text.strip() in CHAINED for line in lines[max(0, start) : end])
         quoted = before[-1:] == ['"""']
     return found
-
-
-def _cut_starts(lines: Sequence[Line]) -> list[int]:
-    """Find the lines before which a traceback without its first line begins; -1 is the text's beginning."""
-    starts, ended = [-1], False
-    for index, (_, text) in enumerate(lines):
-        if ended and _FRAME.match(text):
-            later = _parse_one(lines[index : index + NEAR], headless=True)
-            if later is not None and later.frames:
-                starts.append(index - 1)
-            ended = False
-        ended = ended or (_ALONE.match(text) is not None)
-    return starts
 
 
 def _joined(crash: CrashFacts, cause: CrashFacts) -> CrashFacts:
@@ -198,9 +181,7 @@ def _parse_one(lines: Sequence[Line], headless: bool = False) -> CrashFacts | No
     flat = -1  # the line after a frame whose indent was lost, which may be its source
     deep = 0  # the last frame's indent
     for index, (_, text) in enumerate(lines):
-        frame = (
-            _FRAME.match(text) if "File " in text else _BARE_FRAME.match(text) if ".py, line " in text else None
-        )
+        frame = _FRAME.match(text) if "File " in text else None
         if texts is None and frame is not None:
             texts = _to_the_left([line.text for line in lines], len(text) - len(text.lstrip(" >")) - 2)
         if frame is not None:

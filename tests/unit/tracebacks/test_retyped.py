@@ -105,24 +105,6 @@ def test_weights_of_another_size_are_told_by_what_their_axes_count(name, saved, 
 
 
 class TestMarkupAroundTracebacks:
-    def test_bold_frames_and_exception_are_read(self):
-        text = """\
-it stops here
-
-**File "/home/ada/env/lib/python3.8/site-packages/voxels/ops.py", line 65, in to_grid
-    assert filtered is False
-AssertionError**
-
-and without that line
-
-**File "/home/ada/env/lib/python3.8/site-packages/voxels/ops.py", line 94, in to_grid
-    bounds.tolist(), most)
-ValueError: cannot reshape array of size 9 into shape (2,2)**
-"""
-        report = diagnostics.explain(text)
-        assert (report.crash.exception, rules_of(text)) == ("ValueError", ["shape-mismatch"])
-        assert report.crash.frames[-1].line == 94
-
     def test_a_mark_within_a_line_of_code_stays(self):
         start = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n'
         text = f'{start}    fail("`x`")\nValueError: `x`\n'
