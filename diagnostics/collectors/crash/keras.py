@@ -263,15 +263,9 @@ def _by_model(crash: Crash, one: Any, other: Any) -> tuple[Any, Any]:
 @Family("keras-tokens").reader
 def _token_beyond_embedding(crash: Crash, found: Found) -> TokenBeyondEmbedding | None:
     within = crash.facts.message.lower() + " ".join(frame.file for frame in crash.facts.frames)
-    if ("embedding" if found.kind == "one id" else "position_embedding") not in within:
+    if "embedding" not in within:
         return None
-    if found.kind == "one id":
-        return TokenBeyondEmbedding(offending=int(found["id"]), rows=int(found["rows"]))
-    import numpy as np
-
-    length = int(found["length"])
-    rows = int(found["rows"]) if found.kind == "slice" else length - int(found["over"])
-    return TokenBeyondEmbedding(ids=np.arange(length), rows=rows)
+    return TokenBeyondEmbedding(offending=int(found["id"]), rows=int(found["rows"]))
 
 
 _ROWS = ("tensors", "element", "value", "x")

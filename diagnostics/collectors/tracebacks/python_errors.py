@@ -85,32 +85,22 @@ def is_python_error(crash: CrashFacts) -> bool:
     )
 
 
-_ASSERT = re.compile(
-    r"assert\b\s*(?P<what>(?:[^,()\[\]]|\((?:[^()]|\([^()]{0,60}\)){0,99}\)|\[[^\[\]]{0,99}\]){1,120})"
-)
-_IN_BRACKETS = re.compile(r"\((?P<what>(?:[^()]|\([^()]{0,99}\)){0,160})\)")
-_SEVERAL = re.compile(r" (?:or|and) ")
-
-
 def condition_of(line: str) -> str | None:
-    """Say which condition does not hold, and what that means; None if the line shows no condition.
+    """Say which condition does not hold, and what that means; None if the line shows no whole condition.
 
     Args:
-        line: source of the assertion, which may go on in the next line.
+        line: source of the assertion, whose message may go on in the next line.
     """
-    checked = _ASSERT.match(line)
+    trees = (parsed(text.rstrip(" \\")) for text in (line, line.rpartition(",")[0]))
+    nodes = (node for tree in trees if tree is not None for node in ast.walk(tree))
+    checked = next((node.test for node in nodes if isinstance(node, ast.Assert)), None)
     if checked is None:
         return None
-    what = " ".join(checked["what"].split()).strip(" \\")[:MOST_SHOWN]
-    shown, inner = what, _IN_BRACKETS.fullmatch(what)
-    if inner is not None:
-        what = inner["what"].strip()
-    if what in ("", "isinstance", "all", "any", "len", "hasattr"):  # the condition goes on in the next line
-        return None
-    several = _SEVERAL.search(what) is not None
-    matches = ((row["said"], search(row, what)) for row in entries("conditions") if not several)
+    what = ast.unparse(checked)[:MOST_SHOWN]
+    rows = () if isinstance(checked, ast.BoolOp) else entries("conditions")
+    matches = ((row["said"], search(row, what)) for row in rows)
     told = next((said.format_map(_groups(found)) for said, found in matches if found), "Print its parts.")
-    return f"The condition does not hold: {shown}. {told}"
+    return f"The condition does not hold: {what}. {told}"
 
 
 def _groups(found: re.Match[str]) -> dict[str, str]:
