@@ -37,13 +37,6 @@ NONE = "'NoneType' object has no attribute '{}'"
             "self.class_to_ind has no 'd5': the data contains the",
         ),
         ("KeyError", "'a/1.png'", "self.ids[path]", "The key is the name of a file: self.ids was made from names"),
-        (
-            "KeyError",
-            "'MY_LABEL'",
-            "ids.append(label_map[labels[i]])",
-            "label_map has no 'MY_LABEL': the data contains",
-        ),
-        ("KeyError", "'log_func'", "stats[key] == self.own[key]", "stats or self.own has no 'log_func': print"),
         ("KeyError", "'\N{FULLWIDTH COLON}", "index = self.dict[char]", "self.dict has no character"),
         ("IndexError", "tuple index out of range", None, "A tuple has fewer parts than that. Of x.shape[i]"),
         (
