@@ -11,8 +11,8 @@ import re
 
 from diagnostics.collectors.crash.live.expression import is_check, told, values_told
 from diagnostics.collectors.tracebacks.nature import kind_apart_from_refusals
-from diagnostics.collectors.tracebacks.python_errors import parsed
 from diagnostics.collectors.tracebacks.origin import advice_in, package_of
+from diagnostics.collectors.tracebacks.python_errors import parsed
 from diagnostics.collectors.tracebacks.unknown_errors import entries, of_packages
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.known import KnownFailure

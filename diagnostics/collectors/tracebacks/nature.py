@@ -7,9 +7,9 @@ import re
 from diagnostics.collectors.crash.live.expression import told
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
+from .origin import origin_of
 from .parse import NO_EXCEPTION
 from .python_errors import held, proved
-from .origin import origin_of
 from .unknown_errors import entries, of_packages
 
 _MISSING_FILE = re.compile(

@@ -73,6 +73,7 @@ class Failure:
         """The exception that was printed last."""
         return self.chain[-1]
 
+
 def failures(text: str) -> list[Failure]:
     """Find every exception in a text, those that came of each other together, in the order in which they begin.
 

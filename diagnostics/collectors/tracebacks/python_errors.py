@@ -130,6 +130,7 @@ def _key(crash: CrashFacts, message: str, line: str) -> str | None:
 
 _EXPRESSION = r"(?<!\w)(?P<held>[A-Za-z_]\w{0,99}(?:\.\w{1,99}|\[[^\[\]]{0,60}\]|\([^()]{0,60}\)){0,20})"
 
+
 def expression_before(line: str, ending: str) -> str | None:
     """Return the one expression of a line that stands before `ending`, a pattern; None if none, or several."""
     names = {found["held"] for found in re.finditer(f"{_EXPRESSION}{ending}", line)}

@@ -53,8 +53,8 @@ class TestNatureOf:
     def test_whose_line_raised_an_unknown_error_is_named(self):
         assert nature("TeapotError", "boils", YOURS) == "It was raised at train.py:8 in main."
         assert nature("RuntimeError", "boils. Please use a kettle.", YOURS, THEIRS) == (
-            "torch raised it, in linear (torch/nn/functional.py:3479), called from train.py:8 in main. The message "
-            "itself says what to do: Please use a kettle."
+            "torch raised it, in linear (torch/nn/functional.py:3479), called from train.py:8 in main. "
+            "The message itself says what to do: Please use a kettle."
         )
         assert nature("TeapotError", "boils") is None
 
