@@ -28,6 +28,10 @@ _OF_COMPILED = (
     "FailedPreconditionError",
 )
 _RAISES = re.compile(r"^(?:raise|assert)\b|\b_?(?:check|raise|assert|fail)\w*\(")
+_EXCLUDES = re.compile(
+    r"\bincompatible with\b|\bmutually exclusive\b"
+    r"|\b(?:not (?:supported|compatible|allowed)|can(?:not|'t) be \w{3,12})(?: together)? (?:with|when|together)\b"
+)
 _MAKING = ("__init__", "__post_init__")
 _IMPORTS = ("ImportError", "ModuleNotFoundError", "PackageNotFoundError")
 _PYTHONS_IMPORT = re.compile(
@@ -113,6 +117,11 @@ def _look_of(crash: CrashFacts) -> str:
         return (
             f"look where {owner} is created: this line passes it no argument, so what the message names was "
             "set there, or comes from earlier calls"
+        )
+    if _EXCLUDES.search(crash.message[:MOST_SAID]):
+        return (
+            "turn off one of the options that the message names; if you set only one of them, a default or another "
+            "library sets the other, and its newer release may not"
         )
     return "compare what that line passes with what the message asks for"
 
