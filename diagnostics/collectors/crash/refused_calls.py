@@ -120,8 +120,8 @@ def _look_of(crash: CrashFacts) -> str:
         )
     if _EXCLUDES.search(crash.message[:MOST_SAID]):
         return (
-            "turn off one of the options that the message names; if you set only one of them, a default or another "
-            "library sets the other, and its newer release may not"
+            "turn off one of the options that the message names; if you set only one of them, a default or "
+            "another library sets the other, and its newer release may not"
         )
     return "compare what that line passes with what the message asks for"
 
