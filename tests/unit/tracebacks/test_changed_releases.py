@@ -49,11 +49,6 @@ CASES += [
         "ImportError: cannot import name 'Teapot'",
         "teapots.config has no Teapot. If it is another project's",
     ),
-    (
-        "estimator.train(input_fn)",
-        "ValueError: input_fn should return (features, labels) as a len 2 tuple.",
-        "look at the definition of input_fn",
-    ),
 ]
 
 
