@@ -26,8 +26,8 @@ def explain(failure: Any) -> Report:
     From a live exception the tensors in the frames of its traceback are read: labels, number of outputs, lengths.
     From a text only the text is known, and the report says what it does not show.
 
-    The text may be a whole log. Tracebacks are read as Python, IPython, Jupyter, Colab, pytest, rich and loguru
-    print them, behind the prefixes of loggers and launchers, with or without colours. Of several failures in one
+    The text may be a whole log. Tracebacks are read as Python, IPython, Jupyter, Colab, rich and loguru print
+    them, behind the prefixes of loggers and launchers, with or without colours. Of several failures in one
     process the last is explained, since the earlier ones were caught; of several processes the first failure. The
     title says which.
 

@@ -30,7 +30,6 @@ from .line_causes import line_cause
 from .live.cause import Proof
 from .live.expression import told
 from .messages import known
-from .named_modules import with_module
 
 RECOGNISERS: tuple[Recogniser, ...] = (
     *pytorch.RECOGNISERS,
@@ -63,7 +62,6 @@ def symptoms(crash: Crash, cut: bool = True) -> list[Symptom]:
         crash: an exception, or the text of one.
         cut: whether a known sentence counts that lacks its numbers.
     """
-    crash = replace(crash, facts=with_module(crash.facts))
     if crash.proof is not None and crash.proof.is_whole:
         return [_proved(crash.proof, crash)]
     found = _of_message(crash, cut)

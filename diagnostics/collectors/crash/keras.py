@@ -263,15 +263,9 @@ def _by_model(crash: Crash, one: Any, other: Any) -> tuple[Any, Any]:
 @Family("keras-tokens").reader
 def _token_beyond_embedding(crash: Crash, found: Found) -> TokenBeyondEmbedding | None:
     within = crash.facts.message.lower() + " ".join(frame.file for frame in crash.facts.frames)
-    if ("embedding" if found.kind == "one id" else "position_embedding") not in within:
+    if "embedding" not in within:
         return None
-    if found.kind == "one id":
-        return TokenBeyondEmbedding(offending=int(found["id"]), rows=int(found["rows"]))
-    import numpy as np
-
-    length = int(found["length"])
-    rows = int(found["rows"]) if found.kind == "slice" else length - int(found["over"])
-    return TokenBeyondEmbedding(ids=np.arange(length), rows=rows)
+    return TokenBeyondEmbedding(offending=int(found["id"]), rows=int(found["rows"]))
 
 
 _ROWS = ("tensors", "element", "value", "x")
@@ -281,8 +275,7 @@ _ROWS = ("tensors", "element", "value", "x")
 def _ragged_columns(crash: Crash, found: Found) -> RaggedColumns | None:
     match found.kind:
         case "batch":
-            column = _component(crash, int(found["component"]))
-            return RaggedColumns(clash=differing_sizes(found["one"], found["other"]), column=column)
+            return RaggedColumns(clash=differing_sizes(found["one"], found["other"]))
         case "nested":
             return RaggedColumns(lengths=ragged_lengths(crash.inward(), _ROWS, _row_lengths))
         case "collated":
@@ -303,28 +296,6 @@ def _row_lengths(value: Any, name: str = NAMELESS) -> dict[str, tuple[int, ...]]
         value = list(value)
     lengths = column_lengths(value)
     return {name: lengths[NAMELESS]} if NAMELESS in lengths else {}
-
-
-def _component(crash: Crash, number: int) -> str | None:
-    """Name the part of a batch by its number, as TensorFlow counts them."""
-    for variables in crash.inward():
-        for value in (
-            variables.get("self"),
-            *variables.get("args", ())[1:2],
-            (variables.get("kwargs") or {}).get("x"),
-        ):
-            spec = getattr(value, "element_spec", None)
-            if spec is not None:
-                return dict(enumerate(_leaves(spec))).get(number)
-    return None
-
-
-def _leaves(spec: Any, name: str | None = None) -> list[str | None]:
-    if isinstance(spec, Mapping):
-        return [leaf for key in sorted(spec) for leaf in _leaves(spec[key], str(key))]
-    if isinstance(spec, tuple | list):
-        return [leaf for number, part in enumerate(spec) for leaf in _leaves(part, name or str(number))]
-    return [name]
 
 
 @Family("text-inputs").reader

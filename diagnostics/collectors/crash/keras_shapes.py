@@ -14,7 +14,6 @@ from diagnostics.facts.crash.shapes import (
     LayerMisfit,
     OperandsMisfit,
     ReshapeMisfit,
-    RowsMisfit,
     Shape,
 )
 
@@ -69,14 +68,7 @@ def _checked_input(crash: Crash, found: Found) -> LayerMisfit | AxesMisfit | Non
     shape = sizes(found["shape"])
     if (axes := found.get("axes")) is not None:
         return AxesMisfit(axes, len(shape), "model", None, shape, library="keras")
-    wanted = sizes(found["wanted"])
-    if len(wanted) != len(shape):
-        return AxesMisfit(str(len(wanted)), len(shape), "model", None, shape, library="keras")
-    pairs = (
-        (axis, w, s) for axis, (w, s) in enumerate(zip(wanted, shape, strict=True)) if w is not None and w != s
-    )
-    axis, size, got = next(pairs, (0, None, None))
-    return None if size is None or got is None else _misfit(crash, None, size, got, shape, axis)
+    return _compared(crash, None, sizes(found["wanted"]), shape)
 
 
 @WHOLE_SHAPE.reader
@@ -88,6 +80,10 @@ def _whole_shape(crash: Crash, found: Found) -> LayerMisfit | AxesMisfit | None:
         return None
     if len(wanted) == 2 and len(shape) > 2 and wanted[1] is not None and shape[-1] is not None:
         return _misfit(crash, layer, wanted[1], shape[-1], shape, len(shape) - 1)
+    return _compared(crash, layer, wanted, shape)
+
+
+def _compared(crash: Crash, layer: str | None, wanted: Shape, shape: Shape) -> LayerMisfit | AxesMisfit | None:
     if len(wanted) != len(shape):
         return AxesMisfit(str(len(wanted)), len(shape), _class(crash, layer), layer, shape, library="keras")
     for axis in reversed(range(len(wanted))):
@@ -161,15 +157,6 @@ def _reshape(crash: Crash, found: Found) -> ReshapeMisfit | None:
     return ReshapeMisfit(wanted, size, shape=shape, library="keras")
 
 
-@Family("keras-rows").reader
-def _rows(crash: Crash, found: Found) -> RowsMisfit | None:
-    message = crash.facts.message
-    if found.kind == "two":
-        return RowsMisfit({name: int(found[name]) for name in ("x", "y")}) if found["x"] != found["y"] else None
-    rows = {name: int(size) for name, size in re.findall(r"\b(\w+) sizes: (\d+)", message)}
-    return RowsMisfit(rows) if len(set(rows.values())) > 1 else None
-
-
 _SAVED = Family("tf-weights")
 
 
@@ -219,7 +206,6 @@ RECOGNISERS: tuple[Recogniser, ...] = (
     _element_wise,
     _concatenation,
     _reshape,
-    _rows,
     _weights,
     _array_reshape,
     _arrays,

@@ -20,11 +20,6 @@ _SIZE = r"(\d{1,20}(?:\.\d{0,20})?) ?(bytes|[KMGT]?i?B)\b"
 _UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}  # powers of 1024; PyTorch on a Mac writes GB and means GiB
 # TensorFlow manages a GPU's memory by this allocator, and the CPU's likewise if TF_CPU_ALLOCATOR_USE_BFC says so.
 GPU_ALLOCATOR_ON_CPU = "bfc_cpu_allocator_for_gpu"
-_CARD = re.compile(
-    r"\b(?:[PVAHLT]\d{1,3}\w?|RTX|GTX|Tesla|Quadro|TITAN|GeForce|GPUs?|MI\d{2,3})\b"
-    r"[^\n,;.]{0,30}?\b(\d{1,3}) ?Gi?B\b"
-)
-"""A card with its memory, as people describe their machine: Tesla P100-PCIE-16GB."""
 _LARGEST = 2**50  # bytes; a driver that does not know a process's share reports an absurd one
 
 _TF_BYTES = {
@@ -47,19 +42,13 @@ def _out_of_memory(crash: Crash) -> OutOfMemoryCrash | None:
     else:
         return None
     if not crash.facts.live:
-        return replace(found, card=_named_card(crash.log)) if found.on_gpu and found.card is None else found
+        return found
     if found.on_gpu or GPU_ALLOCATOR_ON_CPU in message:
         found = _with_holders(found)
     if found.capacity is None and found.device == "CPU":
         capacity, free = _host_room(message)
         found = replace(found, capacity=capacity, free=free)
     return replace(found, need=model_memory(crash))
-
-
-def _named_card(log: str) -> int | None:
-    """Return the memory of the card that the text around the message names; None if it names several sizes."""
-    sizes = {int(size) for size in _CARD.findall(log)}
-    return sizes.pop() * 2**30 if len(sizes) == 1 else None
 
 
 def _size(text: str, *patterns: str) -> int | None:

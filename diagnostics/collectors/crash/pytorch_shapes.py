@@ -237,78 +237,67 @@ def _axes(crash: Crash, found: Found) -> AxesMisfit | None:
     )
 
 
-@Family("torch-norm").reader
-def _batch_norm(crash: Crash, found: Found) -> LayerMisfit | None:
-    wanted = int(found["wanted"])
-    if found.kind == "group":
-        shape: Shape | None = sizes(found["shape"])
-        got = int((shape or (0, 0))[1] or 0)
-    else:
-        got, shape = int(found["got"]), None
-    layer = _failed_layer(crash, ("batchnorm.py", "_NormBase"), ("normalization.py", "GroupNorm"))
-    shape = layer.shape or shape
-    batch_norm = layer.name is not None and "BatchNorm" in layer.name
-    name = layer.name or ("GroupNorm" if found.kind == "group" else "BatchNorm")
+@dataclass(frozen=True)
+class _Kind:
+    """Layers that refuse an input of another size in the same words.
+
+    Attributes:
+        file: of `torch.nn.modules`.
+        base: class.
+        setting: the argument that says what it wants; empty if there is none.
+        more: arguments that follow it.
+        axis: of the input along which the size stands; None if it is the first from the end that differs.
+        name: of the layer, if only the text is known.
+        is_one: whether that is a class, and not the name of several.
+    """
+
+    file: str
+    base: str
+    setting: str = ""
+    more: str = ""
+    axis: int | None = -1
+    name: str = ""
+    is_one: bool = False
+
+
+_KINDS = {
+    "statistics": _Kind("batchnorm.py", "_NormBase", "num_features", axis=1, name="BatchNorm"),
+    "group": _Kind("normalization.py", "GroupNorm", axis=1, name="GroupNorm"),
+    "layer norm": _Kind(
+        "normalization.py", "LayerNorm", "normalized_shape", axis=None, name="LayerNorm", is_one=True
+    ),
+    "layer": _Kind("rnn.py", "RNNBase", "input_size", ", {}, ...", name="recurrent layer"),
+    "cell": _Kind("rnn.py", "RNNCellBase", "input_size", ", {}, ...", name="recurrent layer"),
+    "attention": _Kind(
+        "activation.py", "MultiheadAttention", "embed_dim", ", ...", name="MultiheadAttention", is_one=True
+    ),
+}
+
+
+@Family("torch-layers").reader
+def _sized_layer(crash: Crash, found: Found) -> LayerMisfit | None:
+    kind = _KINDS[found.kind]
+    layer = _failed_layer(crash, (kind.file, kind.base))
+    name = layer.name or kind.name
+    wanted, said, axis = sizes(found["wanted"]), found.sizes("got"), kind.axis
+    shape: Shape | None = found.sizes("shape") or layer.shape
+    if axis is None:
+        tail = (n for n in range(-1, -len(wanted) - 1, -1) if shape and wanted[n] != shape[n])
+        axis = next(tail, None)
+    if axis is None or not (said or shape):
+        return None
+    is_one_size = kind.setting != "" and len(wanted) == 1
+    more = kind.more.format(getattr(layer.module, "hidden_size", "hidden_size"))
+    is_class = kind.is_one or layer.module is not None
     return LayerMisfit(
-        wanted,
-        got,
+        wanted[axis if kind.axis is None else 0],
+        said[0] if said else int((shape or ())[axis] or 0),
         name,
         layer.path,
-        "num_features" if batch_norm else None,
+        kind.setting if is_one_size else None,
         shape,
-        None if shape is None else 1,
-        rebuilt=f"nn.{name}({{}})" if batch_norm else None,
-    )
-
-
-@Family("torch-layer-norm").reader
-def _layer_norm(crash: Crash, found: Found) -> LayerMisfit | None:
-    wanted, shape = sizes(found["wanted"]), sizes(found["shape"])
-    clash = next(
-        ((n, w, s) for n, (w, s) in enumerate(zip(reversed(wanted), reversed(shape), strict=False), 1) if w != s),
-        None,
-    )
-    if clash is None:
-        return None
-    layer = _failed_layer(crash, ("normalization.py", "LayerNorm"))
-    last, size, got = clash
-    return LayerMisfit(
-        size,
-        got,
-        "LayerNorm",
-        layer.path,
-        "normalized_shape" if len(wanted) == 1 else None,
-        shape,
-        len(shape) - last,
-        rebuilt="nn.LayerNorm({})" if len(wanted) == 1 else None,
-    )
-
-
-@Family("torch-recurrent").reader
-def _recurrent(crash: Crash, found: Found) -> LayerMisfit | None:
-    layer = _failed_layer(crash, ("rnn.py", "RNNBase" if found.kind == "layer" else "RNNCellBase"))
-    return LayerMisfit(
-        int(found["wanted"]),
-        int(found["got"]),
-        layer.name or "recurrent layer",
-        layer.path,
-        "input_size",
-        layer.shape,
-        None if layer.shape is None else len(layer.shape) - 1,
-        rebuilt=None if layer.module is None else f"nn.{layer.name}({{}}, {layer.module.hidden_size}, ...)",
-    )
-
-
-@Family("torch-attention").reader
-def _attention(crash: Crash, found: Found) -> LayerMisfit | None:
-    layer = _failed_layer(crash, ("activation.py", "MultiheadAttention"))
-    return LayerMisfit(
-        int(found["wanted"]),
-        int(found["got"]),
-        "MultiheadAttention",
-        layer.path,
-        "embed_dim",
-        rebuilt="nn.MultiheadAttention({}, ...)",
+        None if shape is None else axis % len(shape),
+        rebuilt=f"nn.{name}({{}}{more})" if is_class and is_one_size else None,
     )
 
 
@@ -400,10 +389,7 @@ RECOGNISERS: tuple[Recogniser, ...] = (
     _linear,
     _convolution,
     _axes,
-    _batch_norm,
-    _layer_norm,
-    _recurrent,
-    _attention,
+    _sized_layer,
     _matrix_product,
     _element_wise,
     _concatenation,

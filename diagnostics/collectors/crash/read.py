@@ -14,7 +14,6 @@ from diagnostics.collectors.tracebacks.parse import (
     NO_EXCEPTION,
     WRAPPERS,
     Failure,
-    cut_in_notebook,
     failures,
     frames_in,
     unwrapped,
@@ -30,7 +29,6 @@ from diagnostics.text.join import count_of
 
 from .classify import symptoms
 from .frames import Crash, is_ours, read_exception, within
-from .messages.known import MOST_RETYPED, in_any_case
 from .refused_calls import refused_call
 
 _Explained = tuple[str, CrashFacts, *tuple[Any, ...]]
@@ -90,7 +88,7 @@ def read_text(text: str) -> _Explained:
     if not found_failures:
         ended = no_traceback.last_words(text)
         if ended is None:
-            if quoted := _quoted(text) or _retyped(text) or _named(text) or _cut_off(text) or _warned(text):
+            if quoted := _quoted(text) or _named(text) or _cut_off(text) or _warned(text):
                 return quoted
             raise InvalidInput(_nothing_in(text))
         found_failures = [Failure((ended,), 1)]
@@ -108,7 +106,7 @@ def read_text(text: str) -> _Explained:
                     own = is_python_error(failure.last) if not position else _is_origin(ordered[0], found[0])
                     if not own:
                         tail = tail or explained
-                elif position and may_be_caught(ordered[0], failure, text):
+                elif position and may_be_caught(ordered[0], failure):
                     return title(found_failures, ordered[0]), _beside(ordered[0].last, failure)
                 else:
                     return explained
@@ -120,7 +118,7 @@ def read_text(text: str) -> _Explained:
             return reported
     if (
         not any(crash.frames for failure in ordered for crash in failure.chain)
-        and (quoted := _quoted(text) or _retyped(text))
+        and (quoted := _quoted(text))
         and not (isinstance(quoted[2], LauncherTail) and is_python_error(ordered[0].last))
     ):
         return quoted
@@ -172,20 +170,6 @@ def _quoted(text: str) -> _Explained | None:
     return None
 
 
-def _retyped(text: str) -> _Explained | None:
-    """Recognise a message that is not written as the program printed it: marks of a page in it, other capitals."""
-    plain = no_traceback.without_marks(text)
-    if plain != text and (quoted := _quoted(plain)):
-        return quoted
-    if len(plain) > MOST_RETYPED:
-        return None
-    for message in no_traceback.quoted_messages(plain):
-        for line in no_traceback.lines_of(message):
-            if (known := in_any_case(Crash(line, log=text))) is not None:
-                return _QUOTED, line, known
-    return None
-
-
 def _warned(text: str) -> _Explained | None:
     """Recognise a warning, or a line that means nothing, where a text holds nothing else."""
     for warning in no_traceback.warned(text):
@@ -196,38 +180,17 @@ def _warned(text: str) -> _Explained | None:
 
 
 def _named(text: str) -> _Explained | None:
-    """Take an error that a text names in a sentence, or whose words it shows otherwise.
-
-    Of these no rule knows more, but for the words in a line that raises.
-    """
-    text = no_traceback.without_harmless(text)
-    if (error := no_traceback.named_error(text)) is not None:
-        cut = cut_in_notebook(text)  # a title beside a notebook's frames, of which the last line was not copied
-        if cut is not None and cut.exception == error.exception:
-            error = replace(error, frames=cut.frames)
-            return _QUOTED, error, *_symptoms(error, text)
-        return _QUOTED, error
-    if (error := no_traceback.raised_in_source(text)) is not None:
-        error = replace(error, frames=frames_in(text))
-        return _QUOTED, error, *_symptoms(error, text)
-    if (error := no_traceback.asserted(text)) is not None:
-        return _QUOTED, error
-    error = no_traceback.unnamed_error(text)
-    return None if error is None or error_category(error) is None else (_QUOTED, error)
+    """Take an error that a text names in a sentence, and of which no rule knows more."""
+    error = no_traceback.named_error(no_traceback.without_harmless(text))
+    return None if error is None else (_QUOTED, error)
 
 
 def _cut_off(text: str) -> _Explained | None:
-    """Take a traceback without its exception by its frames: they show which call failed.
-
-    A notebook's heading names the exception at least.
-    """
+    """Take a traceback without its exception by its frames: they show which call failed."""
     frames = frames_in(text)
     crash = CrashFacts("", NO_EXCEPTION, frames, live=False)
     if found := _symptoms(crash, text, cut=False):
         return _WITHOUT_END, crash, *found
-    cut = cut_in_notebook(text)
-    if cut is not None and cut.frames:
-        return _WITHOUT_END, cut
     return (_WITHOUT_END, crash) if frames and _FORWARD not in text else None
 
 

@@ -11,15 +11,8 @@ import re
 
 from diagnostics.collectors.crash.live.expression import is_check, told, values_told
 from diagnostics.collectors.tracebacks.nature import kind_apart_from_refusals
+from diagnostics.collectors.tracebacks.origin import advice_in, package_of
 from diagnostics.collectors.tracebacks.python_errors import parsed
-from diagnostics.collectors.tracebacks.topic import (
-    OF_ARGUMENTS,
-    advice_in,
-    advice_of,
-    expectation_in,
-    package_of,
-    subject_of,
-)
 from diagnostics.collectors.tracebacks.unknown_errors import entries, of_packages
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.known import KnownFailure
@@ -35,6 +28,10 @@ _OF_COMPILED = (
     "FailedPreconditionError",
 )
 _RAISES = re.compile(r"^(?:raise|assert)\b|\b_?(?:check|raise|assert|fail)\w*\(")
+_EXCLUDES = re.compile(
+    r"\bincompatible with\b|\bmutually exclusive\b"
+    r"|\b(?:not (?:supported|compatible|allowed)|can(?:not|'t) be \w{3,12})(?: together)? (?:with|when|together)\b"
+)
 _MAKING = ("__init__", "__post_init__")
 _IMPORTS = ("ImportError", "ModuleNotFoundError", "PackageNotFoundError")
 _PYTHONS_IMPORT = re.compile(
@@ -115,14 +112,18 @@ def _known(kind: str, crash: CrashFacts, otherwise: tuple[str, ...] = ()) -> Kno
 
 
 def _look_of(crash: CrashFacts) -> str:
-    if subject_of(crash)[0] in OF_ARGUMENTS and expectation_in(crash.message) is None:
-        line = next((frame.code or "" for frame in reversed(crash.frames) if frame.yours), "")
-        if (owner := _called_without_arguments(line)) is not None:
-            return (
-                f"look where {owner} is created: this line passes it no argument, so what the message names was "
-                "set there, or comes from earlier calls"
-            )
-    return advice_of(crash) or "compare what that line passes with what the message asks for"
+    line = next((frame.code or "" for frame in reversed(crash.frames) if frame.yours), "")
+    if (owner := _called_without_arguments(line)) is not None:
+        return (
+            f"look where {owner} is created: this line passes it no argument, so what the message names was "
+            "set there, or comes from earlier calls"
+        )
+    if _EXCLUDES.search(crash.message[:MOST_SAID]):
+        return (
+            "turn off one of the options that the message names; if you set only one of them, a default or "
+            "another library sets the other, and its newer release may not"
+        )
+    return "compare what that line passes with what the message asks for"
 
 
 def _called_without_arguments(line: str) -> str | None:

@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from diagnostics.collectors.tracebacks.topic import package_of
+from diagnostics.collectors.tracebacks.origin import package_of
 from diagnostics.collectors.tracebacks.unknown_errors import compiled, entries, of_packages, tables
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.known import KnownFailure

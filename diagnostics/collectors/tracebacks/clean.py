@@ -7,7 +7,7 @@ logger's stamp, a rank, a container's name) goes too, and the lines of different
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -39,21 +39,12 @@ _BOLD = re.compile(  # around a traceback's lines, where a page's markup was pas
     r"^(?P<margin>[ \t>]*)(?:\*\*|__)(?=File \"|Traceback|(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)\b)"
     r"|(?<=\S)\*\*[ \t]*$"
 )
-_TICKED = re.compile(r'^[ \t>]*`File "', re.MULTILINE)  # a page's marks for code, around each line
-_TICK = re.compile(r"^(?P<margin>[ \t>]*)`(?!`)|(?<=[^`\s])`[ \t]*$")
-_DOUBLED = re.compile(
-    r"^(?P<name>[A-Za-z_]\w{0,60}(?:Error|Exception))(?P=name): ?:? ?"
-)  # of two processes at once
-_CUT_IN_NAME = re.compile(r'^ *File "[^"]+", line \d+, in (?!__\w+__$)\w*_$')  # the same, in a function's name
-_REST_OF_NAME = re.compile(r"[a-z0-9_]{1,60}$")
-_CUT_BEFORE_PATH = re.compile(r'^ {0,4}[^"\s]{1,300}\.py", line \d+, in \S+$')  # by whoever copied it
 _CUT_IN_PATH = re.compile(r'^[^"]*\bFile "[^"]{20,}$')  # by the right edge of a terminal
 
 _UNDERSCORED = re.compile(  # a class's __init__(), which a page shows as bold and a copy of it without underscores
     r"\b(\w*(?:Trainer|Config|Arguments|Accelerator|Collator\w{0,30}|Callback|Tokenizer(?:Fast)?|Pipeline|Scheduler"
     r"|Logger|Strategy|Checkpoint|Stopping))\.init(?=\(\) (?:got an|missing \d|takes ))"
 )
-_SPACED_INIT = re.compile(r"__ init__ ?\(\)")  # as a translator or a page sets it
 _CALLED_INIT = re.compile(r"\binit\((?!\) (?:got|missing|takes))")  # a function of that name, as wandb.init(...)
 
 _TIME = (
@@ -69,11 +60,9 @@ LEVEL = re.compile(r"\b(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b", re.I
 _START_LINE = re.compile(
     rf"^(?P<before>.*?)(?:[\w.]{{1,80}} {{2,40}}|Original |\+ Exception Group |[╭┌+][─-]+ )?{re.escape(START)}"
 )
-_FRAME_LINE = re.compile(r'^(?P<before>.*?) {0,80}File "[^"]{1,4096}", line \d+')
 _FRAME = re.compile(
     r"\s{0,80}(?:[>|│+]\s{0,80})?(?:File |Cell In|Input In|<ipython-input|[❱>] *\d|-{1,80}> \d|\S{1,400}\.py:\d+)"
 )
-_MARGIN = re.compile(r"[ |+│]*")
 _RANK = re.compile(
     r"\brank[ _:=]*(\d+)|\[(?:default|trainer|worker)_?(\d+)\]|^\s*(\d+):|^\[(?:\d+,)?(\d+)\]<|mpirank:(\d+)",
     re.IGNORECASE,
@@ -121,8 +110,6 @@ def streams(text: str) -> list[Stream]:
 
 def with_underscores(text: str) -> str:
     """Write __init__ again where a page took its underscores for bold; a method called init is left as it is."""
-    if "__ init__" in text:
-        text = _SPACED_INIT.sub("__init__()", text)
     if ".init() " in text:
         text = _UNDERSCORED.sub(r"\1.__init__", text)
     if "TypeError: init() " in text and "__" not in text and _CALLED_INIT.search(text) is None:
@@ -157,38 +144,25 @@ def _cleaned(text: str, first: int = 1) -> Iterator[Line]:
         if "[0m" in text:
             text = _BARE_COLOUR.sub("", text)
     text = text.translate(_PLAIN)
-    ticked = _TICKED.search(text) is not None
-    cut, named = "", None  # a line that goes on in the next; whole, if that is only likely
+    cut = ""  # a line that goes on in the next
     for number, line in enumerate(text.split("\n"), first):
         for part in line.rstrip("\r").split("\r"):
             part = part[:LONGEST_LINE]
             if "**" in part or "__" in part:
                 part = _BOLD.sub(lambda mark: mark["margin"] or "", part)
-            if ticked and "`" in part:
-                part = _TICK.sub(lambda mark: mark["margin"] or "", part)
-            if "rror" in part and (twice := _DOUBLED.match(part)):
-                part = f"{twice['name']}: {part[twice.end() :]}"
             if "](" in part:
                 part = _LINK.sub(r"\1", part)
             elif ":" in part and part[:1].isdigit() and TIME.fullmatch(part.strip()):
                 continue  # a viewer of logs puts the stamp on a line of its own
-            if cut and ('", line ' in part if named is None else _REST_OF_NAME.match(part)):
+            if cut and '", line ' in part:
                 part = cut + part
-            elif named is not None:
-                yield named
-            cut, named = "", None
+            cut = ""
             if START in part and (escaped := _ESCAPED.search(part)):
                 yield from (Line(number, unescaped) for unescaped in _unescaped(part, escaped))
-            elif '.py", line ' in part and _CUT_BEFORE_PATH.match(part):
-                yield Line(number, f'  File "{part.lstrip()}')
             elif 'File "' in part and _CUT_IN_PATH.match(part):
                 cut = part
-            elif part.endswith("_") and _CUT_IN_NAME.match(part):
-                cut, named = part, Line(number, part)
             else:
                 yield Line(number, part)
-    if named is not None:
-        yield named
 
 
 def _unescaped(line: str, found: re.Match[str]) -> list[str]:
@@ -209,31 +183,15 @@ def _unescaped(line: str, found: re.Match[str]) -> list[str]:
 def _prefixes(lines: Sequence[Line]) -> list[str]:
     """Find the prefixes of a traceback's lines, the longest first; a zero byte stands for a time.
 
-    A prefix counts if it stands before a traceback's first line and before a frame near it, or, where the top is
-    cut off, before a frame and the line after it.
+    A prefix counts if it stands before a traceback's first line and before a frame near it.
     """
     found: dict[str, None] = {}
-    headless: dict[str, None] = {}
     for index, (_, text) in enumerate(lines):
-        if START in text:
-            match = _START_LINE.match(text)
-            prefix = "" if match is None else _timeless(match["before"])
-            if prefix.strip() and prefix not in found and _before_frame(prefix, lines[index + 1 : index + NEAR]):
-                found[prefix] = None
-        elif 'File "' in text:
-            match = _FRAME_LINE.match(text)
-            if match is not None and len(match["before"]) <= LONGEST_PREFIX:
-                prefix = _timeless(match["before"])
-                following = lines[index + 1 : index + 2]
-                if (
-                    _MARGIN.sub("", prefix)
-                    and prefix not in headless
-                    and any(re.match(_pattern(prefix), text) for _, text in following)
-                ):
-                    headless[prefix] = None
-    found = found or headless
-    told = [prefix for prefix in found if not _is_margin(prefix, found)]
-    return sorted(told[:MOST_PREFIXES], key=len, reverse=True)
+        match = _START_LINE.match(text) if START in text else None
+        prefix = "" if match is None else _timeless(match["before"])
+        if prefix.strip() and prefix not in found and _before_frame(prefix, lines[index + 1 : index + NEAR]):
+            found[prefix] = None
+    return sorted([*found][:MOST_PREFIXES], key=len, reverse=True)
 
 
 def _timeless(prefix: str) -> str:
@@ -250,16 +208,6 @@ def _before_frame(prefix: str, following: Sequence[Line]) -> bool:
     pattern = re.compile(_pattern(prefix))
     ends = ((match.end(), text) for _, text in following if (match := pattern.match(text)))
     return any(_FRAME.match(text, end) for end, text in ends)
-
-
-def _is_margin(prefix: str, others: Iterable[str]) -> bool:
-    """Whether a prefix is the margin of an exception group: by itself, or after another prefix."""
-    if not prefix.strip(" |+│"):
-        return True
-    return any(
-        prefix != other and prefix.startswith(other.rstrip()) and not prefix[len(other.rstrip()) :].strip(" |+│")
-        for other in others
-    )
 
 
 def _process(prefix: str) -> str | None:

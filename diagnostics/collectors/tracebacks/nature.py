@@ -1,22 +1,16 @@
-"""Says of a failure that no rule recognises what kind of failure it is, and whose line raised it.
-
-Of a traceback whose last line was not copied, it says which call failed, and what usually fails there.
-"""
+"""Says of a failure that no rule recognises what kind of failure it is, and whose line raised it."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from typing import Any
 
 from diagnostics.collectors.crash.live.expression import told
-from diagnostics.collectors.crash.messages.table import sizes_or_none
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
-from .parse import NO_EXCEPTION, NO_MESSAGE
+from .origin import origin_of
+from .parse import NO_EXCEPTION
 from .python_errors import held, proved
-from .topic import looked_for, package_of, topic_of
-from .unknown_errors import entries, of_packages, search
+from .unknown_errors import entries, of_packages
 
 _MISSING_FILE = re.compile(
     r"No such file or directory|does not exist\b|(?:does not|doesn't) appear to have a file named"
@@ -28,9 +22,6 @@ _NAMED_FILE = re.compile(
     r"(?:^|[\s'\"`])(?:[A-Za-z]:|\.{0,2}|~|\w[\w.-]*)[\\/][^\s'\"`]{2,300}['\"`]? "
     r"(?:does not exist|doesn't exist|not exists?\b)"
 )  # a path, and that there is nothing, whoever says so
-_SYSTEM = ("", "OSError", "IOError", "EnvironmentError", "WindowsError")
-_SHARED = ("TypeError", "ValueError", "IndexError", "NotImplementedError", "AssertionError")
-"""What compiled libraries raise in the caller's line, too: it counts only in Python's own words."""
 _PLAIN = (
     "KeyError", "NameError", "UnboundLocalError", "AttributeError", "ModuleAttributeError", "ZeroDivisionError",
     "SyntaxError", "IndentationError", "TabError", "UnicodeDecodeError", "JSONDecodeError", "ParserError",
@@ -47,78 +38,25 @@ _CHECKS = (
     "Exception",
     "OSError",
 )
-_RAISES = re.compile(r"^(?:raise|assert)\b")
-MOST_READ = 2_000  # characters of a message: shapes stand near its beginning
-MOST_OF_FRAME = 400  # characters
-_SHAPE = re.compile(r"[\[(]\s*(?P<sizes>(?:\d{1,9}|None|\?)(?:\s*,\s*(?:\d{1,9}|None|\?)){1,5}|\d{1,9},)\s*[\])]")
-_ABOUT_SHAPES = re.compile(r"shape|size|dimension|\bdim\b|broadcast|incompatible|mismatch", re.IGNORECASE)
 
 
 def error_category(crash: CrashFacts) -> str | None:
     """Say what kind of failure it is, and what its line and numbers prove; None if nothing is known of it.
 
-    Of a message that says no kind its words tell at least a topic.
+    Of a message that says no kind it is told at least whose line raised it.
     """
-    if crash.message in (NO_EXCEPTION, NO_MESSAGE):
-        return _shown_by(crash)
-    crash = _by_number(crash)
-    kind = kind_apart_from_refusals(crash) or _refusal(crash)
-    more = (proved(crash) if kind else None) or differing(crash.message)
-    said = " ".join(part for part in (kind or topic_of(crash), more, told(crash)) if part)
-    return said or _by_name(crash)
+    if crash.message == NO_EXCEPTION:
+        return _cut_off(crash)
+    kind = kind_apart_from_refusals(crash)
+    more = proved(crash) if kind else None
+    return " ".join(part for part in (kind or origin_of(crash), more, told(crash)) if part) or None
 
 
-def _shows(call: dict[str, Any], frame: FrameFacts) -> bool:
-    """Return whether a frame, written as ``torch/serialization.py:load: with open(f)``, is of a call."""
-    file = frame.file.replace("\\", "/")
-    return search(call, f"{file}:{frame.function}: {(frame.code or '').strip()}"[:MOST_OF_FRAME]) is not None
-
-
-def _shown_by(crash: CrashFacts) -> str:
-    """Say which call the last frames show, what usually fails there, and that the reason itself is missing.
-
-    The line that is missing names the exception and the reason. The frames alone prove which call it was; at
-    most three causes are usual at a call, and each is named with what its message would say.
-    """
-    name = crash.exception.rpartition(".")[2]
-    missing = f"The message of the {name} is missing" if name else "The line with the exception is missing"
+def _cut_off(crash: CrashFacts) -> str:
+    """Say that the line with the reason is missing, and where the text ends."""
     last = crash.frames[-1] if crash.frames else None
-    if last is None:
-        return f"{missing}: it says why. Copy the text to its end."
-    known = ((frame, call) for frame in reversed(crash.frames) for call in entries("calls") if _shows(call, frame))
-    frame, call = next(known, (last, None))
-    ends = "" if frame is last else f" The text ends in {last.function} ({last.file}:{last.line})."
-    if call is None:
-        return (
-            f"{missing}: it says why. The last frame shown is {last.function} ({last.file}:{last.line}), which "
-            "alone tells no cause. Copy the text to its end."
-        )
-    causes = call["causes"]
-    several = len(causes) > 1
-    usual = "; ".join(f"({number}) {cause}" if several else cause for number, cause in enumerate(causes, 1))
-    return (
-        f"{missing}, so that the cause is not certain. In {frame.function} ({frame.file}:{frame.line}) "
-        f"{call['does']}."
-        f"{ends} Usual there: {usual}. The line that is missing tells: copy the text to its end."
-    )
-
-
-def _by_number(crash: CrashFacts) -> CrashFacts:
-    """Call an error of the operating system by its number, where only that tells which one it is."""
-    found = re.match(r"\[Errno (?P<number>\d{1,3})\]", crash.message)
-    if found is None or crash.exception not in _SYSTEM:
-        return crash
-    return replace(crash, exception=type(OSError(int(found["number"]), "")).__name__)
-
-
-def _by_name(crash: CrashFacts) -> str | None:
-    """Say what the exception's name tells, where its words tell nothing; None if it has none that is known."""
-    name = crash.exception.rpartition(".")[2]
-    meaning = entries("python").get(name) or entries("meanings").get(name)
-    if meaning is None:
-        return None
-    seen = "" if crash.frames else " The text shows no line: the whole traceback tells whose check it is."
-    return f"No rule knows its words. {name} says no more than that {meaning}{_at(crash)}.{seen}"
+    ends = "" if last is None else f" The last frame shown is {last.function} ({last.file}:{last.line})."
+    return f"The line with the exception is missing: it says why.{ends} Copy the text to its end."
 
 
 def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
@@ -137,23 +75,14 @@ def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
         what = entries("files").get(name, "a file or folder is not where the code looks for it")
         return f"It is a failure of the file system, not of the training: {what}{_at(crash)}."
     last = crash.frames[-1] if crash.frames else None
-    own = last is not None and last.yours
-    in_pythons_words = last is not None and message != "" and pythons_own.search(message) is not None
-    if name in entries("python") and (
-        name in _PLAIN
-        or in_pythons_words
-        or ((own or _is_standard(last)) and (name not in _SHARED or pythons_own.search(message)))
-    ):
+    in_pythons_words = pythons_own.search(message) is not None and (
+        message != "" or _is_standard(last) or (last is not None and last.yours)
+    )
+    if name in _PLAIN or (name in entries("python") and in_pythons_words):
         whose = "" if last is None else " of the code's own" if last.yours else f" raised in {last.file}"
         article = "an" if name[0] in "AEIOU" else "a"
         what = f"{entries('python')[name]}{_at(crash)}"
         return f"It is {article} {name}{whose}, not a failure of training that a rule knows: {what}."
-    if name == "AssertionError" and last is None and message.startswith("assert "):
-        return "It is a check of the code's own that failed, not a failure of training that a rule knows."
-    if name in _SHARED and last is None and message and pythons_own.search(message):
-        return (
-            f"It is Python's own {name}, not a failure of training that a rule knows: {entries('python')[name]}."
-        )
     return None
 
 
@@ -162,46 +91,6 @@ def _is_standard(last: FrameFacts | None) -> bool:
     return last is not None and not last.yours and re.match(r"[/\\]|[A-Za-z]:", last.file) is not None
 
 
-def _refusal(crash: CrashFacts) -> str | None:
-    """Say that a library's own check refused a call; None if that is not known."""
-    last = crash.frames[-1] if crash.frames else None
-    if last is not None and last.yours and _RAISES.search((last.code or "").strip()):
-        own = f"The code refuses it by a check of its own, at {crash.where}"
-        return f"{own}: the message says why.{looked_for(crash)}" if crash.message else f"{own}."
-    if last is None or last.yours:
-        library = entries("refusing").get(crash.exception)
-        return None if library is None else _refused(library, "", crash)
-    if crash.exception not in (*_CHECKS, *entries("refusing")) or not _RAISES.search((last.code or "").strip()):
-        return None
-    return _refused(package_of(last), f", in {last.function} ({last.file}:{last.line})", crash)
-
-
-def _refused(library: str, place: str, crash: CrashFacts) -> str:
-    by = "" if crash.where is None else f" The call comes from {crash.where}: change what is passed there."
-    says = "its message says why, and no rule knows more" if crash.message.strip() else "it gives no message"
-    return f"{library} refuses what it is given, by a check of its own{place}; {says}.{by}"
-
-
 def _at(crash: CrashFacts) -> str:
     """Name the user's own line; empty if there is none."""
     return "" if crash.where is None else f", at {crash.where}"
-
-
-def differing(message: str) -> str | None:
-    """Say in which axes the two shapes of a message differ; None if it does not name exactly two."""
-    text = message[:MOST_READ]
-    if not _ABOUT_SHAPES.search(text):
-        return None
-    shapes = list(dict.fromkeys(sizes_or_none(found["sizes"]) for found in _SHAPE.finditer(text)))
-    if len(shapes) != 2 or not all(shapes):
-        return None
-    one, other = shapes
-    told = f"The message names the shapes {one} and {other}"
-    if len(one) != len(other):
-        return f"{told}: they have {len(one)} and {len(other)} axes."
-    apart = [
-        f"axis {axis} ({left} against {right})"
-        for axis, (left, right) in enumerate(zip(one, other, strict=True))
-        if left != right and None not in (left, right)
-    ]
-    return f"{told}: they differ in {' and '.join(apart)}." if apart else None

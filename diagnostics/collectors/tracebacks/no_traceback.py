@@ -50,9 +50,8 @@ _WARNED = re.compile(
     r"|Can save best model only with .{1,100}|Cannot dlopen some GPU libraries"
     r"|Could not (?:load dynamic|dlopen) library '(?!libnvinfer)[\w.]{1,60}'"
 )
-_WIDE = str.maketrans({"\N{FULLWIDTH COLON}": ": ", "\N{FULLWIDTH COMMA}": ", "})
-_MARKS = str.maketrans(
-    {"`": "", "*": "", "\N{LEFT SINGLE QUOTATION MARK}": "'", "\N{RIGHT SINGLE QUOTATION MARK}": "'"}
+_WIDE = str.maketrans(
+    {"\N{FULLWIDTH COLON}": ": ", "\N{FULLWIDTH COMMA}": ", ", "\N{RIGHT SINGLE QUOTATION MARK}": "'"}
 )
 _QUOTES = ("`", '"', "**", ": ", "Invalid argument: ")  # what stands before a quoted message
 _ERROR = r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)"
@@ -149,11 +148,6 @@ def _may_end_a_run(line: str) -> bool:
     return not (_NO_ERROR.search(line) or _WARNED.search(line) or _LISTED.match(line))
 
 
-def without_marks(text: str) -> str:
-    """Remove a page's marks within the sentences of a short text; a log is returned as it is."""
-    return text if text.count("\n") >= MOST_LINES else text.translate(_MARKS)
-
-
 def lines_of(quoted: CrashFacts) -> Iterator[CrashFacts]:
     """Yield each line of a quoted message by itself, without quotes, and with the exception that it names."""
     for line in quoted.message.splitlines():
@@ -192,73 +186,6 @@ def named_error(text: str) -> CrashFacts | None:
         lines = list(lines_of(message))
         named = next((line for line in reversed(lines) if line.exception), None)
         return named or next((own for line in lines if (own := _in_pythons_words(line.message))), None)
-    return None
-
-
-_RAISING = re.compile(  # the source line that raises, as notebooks show it, pasted in place of what it printed
-    rf"^[ \t]*(?:-+> ?|❱ ?|> ?)\d{{1,6}}[ \t│|]+raise (?:\w{{1,80}}\.){{0,8}}(?P<name>{_ERROR})\("
-    r"\s*[rfbu]{0,2}(?P<quote>[\"'])(?P<words>[^\n]{3,300}?)(?P=quote)",
-    re.MULTILINE,
-)
-_RAISED_LAST = re.compile(  # the source of the last frame, where the line below it was not copied
-    r"File \"[^\"\n]{1,400}\", line \d{1,9}[^\n]{0,200}\n"
-    rf"[ \t]+raise (?:\w{{1,80}}\.){{0,8}}(?P<name>{_ERROR})\(\s*[rfbu]{{0,2}}(?P<quote>[\"'])"
-    r"(?P<words>[^\n]{3,300}?)(?P=quote)[^\n]*\s*\Z"
-)
-MOST_WORDS = 400  # characters of a sentence that may be a message without the name of its exception
-_REFUSES = re.compile(
-    r"\b(?:expect(?:ed|s)?|must|should|cannot|can't|could not|failed|invalid|mismatch\w*|got|unsupported)\b",
-    re.IGNORECASE,
-)
-MOST_SENTENCES = 12  # lines of such a text
-_CALLED_ERROR = re.compile(r"[\W\d]{0,40}(?:fatal )?error\b[\]:]", re.IGNORECASE)
-_OF_CODE = re.compile(r"[\d`_\[\]{}]|\w\(")
-
-
-def raised_in_source(text: str) -> CrashFacts | None:
-    """Take the words of the last `raise` that a short text marks as the line that failed; None if it has none.
-
-    So does a traceback that ends with the source of its last frame.
-    """
-    if text.count("\n") >= MOST_LINES:
-        return None
-    found = list(_RAISING.finditer(text)) or list(_RAISED_LAST.finditer(text.rstrip(" \t\n`")))
-    if not found:
-        return None
-    return CrashFacts(found[-1]["name"].rpartition(".")[2], found[-1]["words"], (), live=False)
-
-
-_ASSERTED = re.compile(
-    r"^[ \t>`]*(?P<line>assert [^\n`]{3,300})|\b(?P<within>assert [\w.\[\]()]{2,80})(?=[ \t]*[^\x00-\x7f])",
-    re.MULTILINE,
-)  # on a line of its own, or in a sentence of another script
-
-
-_OF_C = re.compile(r"\bAssertion failed: \(?(?P<check>[^\n]{3,160}?)\)?, (?:file|function) ")
-
-
-def asserted(text: str) -> CrashFacts | None:
-    """Take the assertion that a short text quotes as the line that failed; None if it quotes none."""
-    if text.count("\n") >= MOST_LINES or re.search(r"assert(?:ed|ion)", text, re.IGNORECASE) is None:
-        return None
-    if (compiled := _OF_C.search(text)) is not None:
-        return CrashFacts("AssertionError", f"assert {compiled['check'].strip()}", (), live=False)
-    found = _ASSERTED.search(text)
-    if found is None:
-        return None
-    return CrashFacts("AssertionError", (found["line"] or found["within"]).strip(), (), live=False)
-
-
-def unnamed_error(text: str) -> CrashFacts | None:
-    """Take the last line of a short text that reads as a program's refusal; None if none does.
-
-    It refuses something in which a number or a name of code stands, or calls itself an error.
-    """
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not _WARNED.search(line)]
-    for line in reversed(lines if len(lines) <= MOST_SENTENCES else ()):
-        refuses = _REFUSES.search(line) is not None and _OF_CODE.search(line) is not None
-        if len(line) <= MOST_WORDS and (refuses or _CALLED_ERROR.match(line)) and not line.endswith("?"):
-            return CrashFacts("", _unquoted(line), (), live=False)
     return None
 
 

@@ -12,30 +12,20 @@ from diagnostics.collectors.crash.frames import outside_dispatch
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.where import is_user_code, shorten
 
-from . import exception_groups, tensorflow_format
+from . import tensorflow_format
 from .clean import LEVEL, NEAR, START, TIME, Line, streams
-from .formats import editor_format, ipython_format, pytest_format, rich_format
-from .formats.pytest_format import CHAINED
+from .formats import ipython_format, rich_format
 
-NO_EXCEPTION = "the text ends before the line with the exception"
-NO_MESSAGE = "the text ends before its message"
-REWRITTEN = (
-    editor_format.rewritten,
-    exception_groups.rewritten,
-    rich_format.rewritten,
-    ipython_format.rewritten,
-    pytest_format.rewritten,
+CHAINED = (
+    "During handling of the above exception, another exception occurred:",
+    "The above exception was the direct cause of the following exception:",
 )
-"""What brings a traceback of another form into Python's own, in this order."""
-
+NO_EXCEPTION = "the text ends before the line with the exception"
 _FROM_WORKER = re.compile(  # torch._utils.ExceptionWrapper: of a data loader's worker, or of a replica; and Ray's
     rf"(?:Caught \w{{1,200}} in [^\n]{{1,400}}\.\nOriginal {re.escape(START)}:|^ray::[^\n]*)\n(?P<original>.*)",
     re.DOTALL,
 )
 _FRAME = re.compile(r'^(?:> )?\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, ?in ?(?P<function>.+))?\s*$')
-_BARE_FRAME = re.compile(
-    r"^\s*(?P<file>[^\s\"']+\.py), line (?P<line>\d+), in (?P<function>\S+)\s*$"
-)  # copied by hand
 _EXCEPTION = re.compile(
     r"^(?P<name>[A-Za-z_][\w.]*)(?:\.<locals>\.(?P<local>\w+))?(?:\(\w+\))?(?:: ?(?P<message>.*))?$"
 )
@@ -83,14 +73,6 @@ class Failure:
         """The exception that was printed last."""
         return self.chain[-1]
 
-    def is_like(self, other: Failure) -> bool:
-        """Whether the same exceptions were raised on the same lines with the same words."""
-        return [_identity(crash) for crash in self.chain] == [_identity(crash) for crash in other.chain]
-
-
-def _identity(crash: CrashFacts) -> tuple[object, ...]:
-    return crash.exception, crash.first_line, [(frame.file, frame.line) for frame in crash.frames]
-
 
 def failures(text: str) -> list[Failure]:
     """Find every exception in a text, those that came of each other together, in the order in which they begin.
@@ -109,9 +91,8 @@ def failures(text: str) -> list[Failure]:
 
 
 def _rewritten(lines: list[Line]) -> list[Line]:
-    for rewritten in REWRITTEN:
-        lines = rewritten(lines)
-    return lines
+    """Bring tracebacks of another form into Python's own."""
+    return ipython_format.rewritten(rich_format.rewritten(lines))
 
 
 def frames_in(text: str) -> tuple[FrameFacts, ...]:
@@ -133,27 +114,13 @@ def _frames_by_line(lines: Sequence[Line]) -> dict[int, FrameFacts]:
     return {at: _read_frame(frame, texts, at + 1) for at, frame in found if frame is not None}
 
 
-def cut_in_notebook(text: str) -> CrashFacts | None:
-    """Return the exception that a notebook's heading names, where the text ends before its message."""
-    for stream in streams(text):
-        heading = next(
-            (found for line in stream.lines if (found := ipython_format.HEADING.match(line.text))), None
-        )
-        if heading is None:
-            continue
-        frames = outside_dispatch(_frames_by_line(_rewritten(stream.lines)).values())
-        return CrashFacts(heading["name"].rpartition(".")[2], NO_MESSAGE, frames, live=False)
-    return None
-
-
 def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:
     starts = [index for index, line in enumerate(lines) if START in line.text and not _is_within(lines, index)]
     found: list[Failure] = []
     chained = quoted = False
     led_there: tuple[FrameFacts, ...] = ()  # frames of the main process, of a chain that a worker wrote
-    cut = _cut_starts(lines[: starts[0] if starts else len(lines)])
-    for start, end in pairwise([*cut, *starts, len(lines)]):
-        crash = _parse_one(lines[start + 1 : end], headless=start in cut)
+    for start, end in pairwise([-1, *starts, len(lines)]):
+        crash = _parse_one(lines[start + 1 : end], headless=start < 0)
         before = [line.text for line in lines[max(0, start - 2) : max(0, start)]]
         if crash is not None:
             inherited = led_there if chained else ()
@@ -171,19 +138,6 @@ def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:
         chained = any(line.text.strip() in CHAINED for line in lines[max(0, start) : end])
         quoted = before[-1:] == ['"""']
     return found
-
-
-def _cut_starts(lines: Sequence[Line]) -> list[int]:
-    """Find the lines before which a traceback without its first line begins; -1 is the text's beginning."""
-    starts, ended = [-1], False
-    for index, (_, text) in enumerate(lines):
-        if ended and _FRAME.match(text):
-            later = _parse_one(lines[index : index + NEAR], headless=True)
-            if later is not None and later.frames:
-                starts.append(index - 1)
-            ended = False
-        ended = ended or (_ALONE.match(text) is not None)
-    return starts
 
 
 def _joined(crash: CrashFacts, cause: CrashFacts) -> CrashFacts:
@@ -228,9 +182,7 @@ def _parse_one(lines: Sequence[Line], headless: bool = False) -> CrashFacts | No
     flat = -1  # the line after a frame whose indent was lost, which may be its source
     deep = 0  # the last frame's indent
     for index, (_, text) in enumerate(lines):
-        frame = (
-            _FRAME.match(text) if "File " in text else _BARE_FRAME.match(text) if ".py, line " in text else None
-        )
+        frame = _FRAME.match(text) if "File " in text else None
         if texts is None and frame is not None:
             texts = _to_the_left([line.text for line in lines], len(text) - len(text.lstrip(" >")) - 2)
         if frame is not None:

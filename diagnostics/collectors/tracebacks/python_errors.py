@@ -85,32 +85,22 @@ def is_python_error(crash: CrashFacts) -> bool:
     )
 
 
-_ASSERT = re.compile(
-    r"assert\b\s*(?P<what>(?:[^,()\[\]]|\((?:[^()]|\([^()]{0,60}\)){0,99}\)|\[[^\[\]]{0,99}\]){1,120})"
-)
-_IN_BRACKETS = re.compile(r"\((?P<what>(?:[^()]|\([^()]{0,99}\)){0,160})\)")
-_SEVERAL = re.compile(r" (?:or|and) ")
-
-
 def condition_of(line: str) -> str | None:
-    """Say which condition does not hold, and what that means; None if the line shows no condition.
+    """Say which condition does not hold, and what that means; None if the line shows no whole condition.
 
     Args:
-        line: source of the assertion, which may go on in the next line.
+        line: source of the assertion, whose message may go on in the next line.
     """
-    checked = _ASSERT.match(line)
+    trees = (parsed(text.rstrip(" \\")) for text in (line, line.rpartition(",")[0]))
+    nodes = (node for tree in trees if tree is not None for node in ast.walk(tree))
+    checked = next((node.test for node in nodes if isinstance(node, ast.Assert)), None)
     if checked is None:
         return None
-    what = " ".join(checked["what"].split()).strip(" \\")[:MOST_SHOWN]
-    shown, inner = what, _IN_BRACKETS.fullmatch(what)
-    if inner is not None:
-        what = inner["what"].strip()
-    if what in ("", "isinstance", "all", "any", "len", "hasattr"):  # the condition goes on in the next line
-        return None
-    several = _SEVERAL.search(what) is not None
-    matches = ((row["said"], search(row, what)) for row in entries("conditions") if not several)
+    what = ast.unparse(checked)[:MOST_SHOWN]
+    rows = () if isinstance(checked, ast.BoolOp) else entries("conditions")
+    matches = ((row["said"], search(row, what)) for row in rows)
     told = next((said.format_map(_groups(found)) for said, found in matches if found), "Print its parts.")
-    return f"The condition does not hold: {shown}. {told}"
+    return f"The condition does not hold: {what}. {told}"
 
 
 def _groups(found: re.Match[str]) -> dict[str, str]:
@@ -123,14 +113,6 @@ _KEY = re.compile(
 )
 
 
-def _field_of_format(crash: CrashFacts, text: str, line: str) -> str | None:
-    around = " ".join((line, *(f"{frame.file} {frame.code or ''}" for frame in crash.frames[-4:])))[:2_000]
-    for row in entries("formats"):
-        if text in row["keys"].split("|") and search(row, around):
-            return str(row["said"].format(key=repr(text)))
-    return None
-
-
 def _key(crash: CrashFacts, message: str, line: str) -> str | None:
     """Say what usually leaves out an entry of that name; None if neither the key nor the line tells."""
     found = _KEY.match(message)
@@ -139,10 +121,8 @@ def _key(crash: CrashFacts, message: str, line: str) -> str | None:
     text = found["text"] or found["open"]
     key = found[0].rstrip(".,;) ") if found["open"] is None else repr(text)
     holder = expression_before(line, rf"\[\s*(?P<mark>['\"]){re.escape(text)}(?P=mark)\s*\]") if text else None
-    holder = holder or outermost(line) or expression_before(line, r"\[(?!['\"])")
+    holder = holder or expression_before(line, r"\[(?!['\"])")
     of_pandas = any(re.search(r"pandas[\\/]", frame.file) for frame in crash.frames)
-    if text and not of_pandas and (of_format := _field_of_format(crash, text, line)) is not None:
-        return of_format
     asked = f"{'pandas' if of_pandas else 'code' if crash.frames else 'text'} {holder or '?'} <- {key}"
     names = {"key": key, "text": text, "table": holder or "the table", "Table": holder or "The table"}
     return next((row["said"].format_map(names) for row in entries("keys") if search(row, asked)), None)
@@ -150,30 +130,11 @@ def _key(crash: CrashFacts, message: str, line: str) -> str | None:
 
 _EXPRESSION = r"(?<!\w)(?P<held>[A-Za-z_]\w{0,99}(?:\.\w{1,99}|\[[^\[\]]{0,60}\]|\([^()]{0,60}\)){0,20})"
 
-_NESTED = re.compile(r"(?<![\w.])(?P<held>[A-Za-z_][\w.]{0,60})\[[A-Za-z_][\w.]{0,60}\[[^\[\]]{1,40}\]\]")
-_BY_VARIABLE = re.compile(r"(?<![\w.])(?P<held>[A-Za-z_][\w.]{0,60})\[(?P<key>[A-Za-z_]\w{0,60})\]")
-
 
 def expression_before(line: str, ending: str) -> str | None:
     """Return the one expression of a line that stands before `ending`, a pattern; None if none, or several."""
     names = {found["held"] for found in re.finditer(f"{_EXPRESSION}{ending}", line)}
     return names.pop() if len(names) == 1 else None
-
-
-def outermost(line: str) -> str | None:
-    """Return what is indexed by an index of its own, ``a`` in ``a[b[i]]``, or both of ``a[key] == b[key]``.
-
-    Returns:
-        None if the line shows neither.
-    """
-    nested = {found["held"] for found in _NESTED.finditer(line)}
-    if len(nested) == 1:
-        return nested.pop()
-    by_key: dict[str, list[str]] = {}
-    for found in _BY_VARIABLE.finditer(line):
-        by_key.setdefault(found["key"], []).append(found["held"])
-    same = [names for names in by_key.values() if len(set(names)) == 2]
-    return " or ".join(dict.fromkeys(same[0])) if len(same) == len(by_key) == 1 else None
 
 
 _PARTS = {"split": 2, "splitext": 2, "splitdrive": 2, "partition": 3, "rpartition": 3}

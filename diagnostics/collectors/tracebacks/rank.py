@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .exception_groups import GROUP
 from .parse import Failure
 
 _ROOT = re.compile(  # in the summary of PyTorch's elastic agent
@@ -44,7 +43,6 @@ def in_order(failures: Sequence[Failure], text: str) -> list[Failure]:
     return [*(own if root is not None else reversed(own)), *reports]
 
 
-_TESTS = re.compile(r"^=+ (?:FAILURES|ERRORS|short test summary info) =+$", re.MULTILINE)
 _AFTERMATH = (
     "KeyboardInterrupt", "SystemExit", "BrokenPipeError", "EOFError", "ConnectionResetError", "Empty",
     "ConnectionRefusedError", "CancelledError", "SignalException", "Exit",
@@ -52,11 +50,8 @@ _AFTERMATH = (
 """What ends a program, or its other processes, because something else has failed."""
 
 
-def may_be_caught(last: Failure, earlier: Failure, text: str) -> bool:
-    """Whether a process went on after a failure, so that it may have nothing to do with the last one.
-
-    The exceptions of a group, and those that stand in one report of pytest, were not raised one after another.
-    """
+def may_be_caught(last: Failure, earlier: Failure) -> bool:
+    """Whether a process went on after a failure, so that it may have nothing to do with the last one."""
     return (
         last.process == earlier.process
         and last.line > earlier.line
@@ -64,8 +59,6 @@ def may_be_caught(last: Failure, earlier: Failure, text: str) -> bool:
         and not earlier.aside
         and last.last.exception not in _AFTERMATH
         and bool(last.last.frames or earlier.last.frames)  # two that are only quoted may be of two runs
-        and GROUP not in text
-        and not _TESTS.search(text)
     )
 
 
@@ -88,11 +81,5 @@ def title(failures: Sequence[Failure], taken: Failure) -> str:
         own = list(failures)
     if len(own) == 1:
         return "explained the text of a traceback"
-    alike = all(failure.is_like(taken) for failure in own)
-    if taken.process is not None and len({failure.process for failure in own}) > 1:
-        other = "alike" if alike else "in the text"
-        return f"explained the failure of {taken.process}, one of {len(own)} {other}"
-    if alike:
-        return f"explained a failure that stands {len(own)} times in the text"
-    which = {0: "the first", len(own) - 1: "the last"}.get(own.index(taken), f"number {own.index(taken) + 1}")
-    return f"explained {which} of {len(own)} failures in the text, on line {taken.line}"
+    which = f"of {taken.process}" if taken.process is not None else f"on line {taken.line}"
+    return f"explained the failure {which}, one of {len(own)} in the text"

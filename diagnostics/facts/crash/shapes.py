@@ -122,17 +122,6 @@ class WeightsMisfit:
 
 
 @frozen
-class RowsMisfit:
-    """Arrays that belong together have different numbers of rows.
-
-    Attributes:
-        rows: by what the message calls them: ``x``, ``y``.
-    """
-
-    rows: Mapping[str, int]
-
-
-@frozen
 class PositionsDiffer:
     """A table of positions was added to an input of another length.
 
@@ -145,7 +134,5 @@ class PositionsDiffer:
     rows: int
 
 
-ShapeSymptom = (
-    LayerMisfit | AxesMisfit | OperandsMisfit | ReshapeMisfit | WeightsMisfit | RowsMisfit | PositionsDiffer
-)
+ShapeSymptom = LayerMisfit | AxesMisfit | OperandsMisfit | ReshapeMisfit | WeightsMisfit | PositionsDiffer
 """What is recognised of shapes that do not fit."""

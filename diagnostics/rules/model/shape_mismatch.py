@@ -14,7 +14,6 @@ from diagnostics.facts.crash.shapes import (
     OperandsMisfit,
     PositionsDiffer,
     ReshapeMisfit,
-    RowsMisfit,
     Shape,
     WeightsMisfit,
 )
@@ -187,45 +186,6 @@ class ShapeMismatch(MessageRule):
                     for name, (saved, built) in symptom.weights.items()
                 },
             },
-            where=crash.where,
-        )
-
-    @check
-    def from_rows(self, crash: CrashFacts, symptom: RowsMisfit) -> Finding | None:
-        """Give the number of rows of each array."""
-        counts = listed(f"{name} has {count_of(rows, 'row')}" for name, rows in symptom.rows.items())
-        if empty := [name for name, rows in symptom.rows.items() if rows == 0]:
-            return self._empty(crash, symptom, listed(empty), counts)
-        return self.found(
-            f"The arrays have different numbers of rows, but must have the same: {counts}. Each input row needs a "
-            "target.",
-            fix=(
-                "print the shapes where you create the arrays: a split, a filter or a window was applied to only "
-                "one of the arrays",
-                "pass a list of inputs only to a model with several inputs: model.fit([a, b], y)",
-            ),
-            evidence={"rows": dict(symptom.rows)},
-            where=crash.where,
-        )
-
-    def _empty(self, crash: CrashFacts, symptom: RowsMisfit, empty: str, counts: str) -> Finding:
-        line = next((frame.code or "" for frame in reversed(crash.frames) if frame.yours), "")
-        validates = "validation_data" in line
-        which = (
-            " The line passes validation_data, too: if a training epoch ran before the error, the empty array is "
-            "part of the validation data."
-            if validates
-            else ""
-        )
-        return self.found(
-            f"{empty} is empty: {counts}, but inputs and targets must have the same number of rows.{which}",
-            fix=(
-                "print the length of each array that this line passes, and find where it becomes empty: a split, "
-                "a filter, or a loop that reads the files",
-                "in a notebook, restart and run all cells: a cell that ran twice, or in another order, may have "
-                "emptied it",
-            ),
-            evidence={"rows": dict(symptom.rows)},
             where=crash.where,
         )
 

@@ -176,4 +176,4 @@ class TestKerasHub:
         for finding in explained(hub_failure(3, token=99)):
             assert finding.message.startswith("This batch contains the id 99, but the embedding has 50 rows")
         for finding in explained(hub_failure(3, length=20)):
-            assert finding.message.endswith("a sequence of 20 is longer than the model can number.")
+            assert finding.message.startswith("The sequence has 20 tokens")

@@ -147,7 +147,7 @@ class TestRefused:
         finding = only(pasted(error, "scheduler.step()", "main", inner))
         assert finding.fix.startswith("look where scheduler is created")
         with_argument = only(pasted(error, "scheduler.step(loss)", "main", inner))
-        assert with_argument.fix.startswith("print what the call is given")
+        assert with_argument.fix.startswith("compare what that line passes")
 
 
 @pytest.mark.parametrize("name", ["Session", "get_variable", "_api.v2.train.AdamOptimizer", "contrib"])

@@ -9,18 +9,6 @@ def rules_of(text):
     return [finding.rule for finding in diagnostics.explain(text).findings]
 
 
-NOTEBOOK = """\
----------------------------------------------------------------------------
-ImportError                               Traceback (most recent call last)
-<ipython-input-3-0a1b2c> in <cell line: 2>()
-      1 from teapots import Kettle
-----> 2 kettle = Kettle(litres=2)
-
-[/usr/local/lib/python3.10/dist-packages/teapots/kettle.py](https://localhost:8080/#) in __init__(self, litres)
-     40         if not has_lid():
----> 41             raise ImportError(
-     42
-"""
 LAUNCHED = """\
 TypeError: brew() missing 1 required positional argument: 'leaves'
 Traceback (most recent call last):
@@ -30,19 +18,6 @@ Traceback (most recent call last):
     raise subprocess.CalledProcessError(returncode=process.returncode, cmd=cmd)
 subprocess.CalledProcessError: Command '['/opt/venv/bin/python3', 'scripts/train
 """
-
-
-class TestWithoutTheLastLine:
-    def test_a_notebook_s_heading_names_the_exception(self):
-        report = diagnostics.explain(NOTEBOOK)
-        assert report.crash.exception == "ImportError"
-        assert report.crash.frames[-1].line == 41
-        assert report.findings == ()
-
-    def test_the_words_in_the_source_say_more_than_the_heading(self):
-        words = "mat1 and mat2 shapes cannot be multiplied (4x10 and 12x3)"
-        text = NOTEBOOK.replace("raise ImportError(", f'raise RuntimeError("{words}")')
-        assert rules_of(text) == ["shape-mismatch"]
 
 
 class TestBesideALauncher:
@@ -58,18 +33,6 @@ class TestBesideALauncher:
     def test_without_it_the_launcher_s_own_stays(self):
         report = diagnostics.explain(LAUNCHED.partition("\n")[2])
         assert report.crash.exception == "CalledProcessError"
-
-
-class TestATitleBesideANotebook:
-    TITLE = "# Obtaining an Exception \"KeyError: 'leaves'\" while brewing\n\n"
-
-    def test_gives_the_message_to_the_frames(self):
-        report = diagnostics.explain(self.TITLE + NOTEBOOK.replace("ImportError", "KeyError"))
-        assert report.crash.frames[-1].line == 41
-        assert report.crash.message.startswith("'leaves'")
-
-    def test_of_another_exception_stays_alone(self):
-        assert diagnostics.explain(self.TITLE + NOTEBOOK).crash.frames == ()
 
 
 class TestAWarningAboveTheError:

@@ -50,63 +50,13 @@ class TestNatureOf:
     def test_a_stop_by_hand(self):
         assert nature("KeyboardInterrupt") == "Somebody stopped the program with Ctrl+C: nothing has failed."
 
-    @pytest.mark.parametrize("name", ["IndexError", "OverflowError", "RuntimeError", "builtins.OSError"])
-    def test_words_that_tell_nothing_leave_what_the_name_means(self, name):
-        short = name.removeprefix("builtins.")
-        told = nature(name, "boils", YOURS)
-        assert told.startswith(f"No rule knows its words. {short} says no more than that ")
-        assert told.endswith(", at train.py:8 in main.")
-
-    def test_a_name_of_somebody_s_own_means_nothing(self):
-        assert nature("TeapotError", "boils", YOURS) is None
-
-    @pytest.mark.parametrize("name", ["RuntimeError", "ValueError", "TypeError", "InvalidArgumentError"])
-    def test_a_librarys_judgement_of_tensors_may_be_of_training(self, name):
-        assert nature(name, "something about sizes", YOURS, THEIRS) == (
-            "By its words the message is about shapes; it proves no cause. torch raised it, in linear "
-            "(torch/nn/functional.py:3479), called from train.py:8 in main. To begin with, print x.shape of what "
-            "the line uses, just before it."
+    def test_whose_line_raised_an_unknown_error_is_named(self):
+        assert nature("TeapotError", "boils", YOURS) == "It was raised at train.py:8 in main."
+        assert nature("RuntimeError", "boils. Please use a kettle.", YOURS, THEIRS) == (
+            "torch raised it, in linear (torch/nn/functional.py:3479), called from train.py:8 in main. "
+            "The message itself says what to do: Please use a kettle."
         )
-        assert nature(name, "something about sizes").startswith("By its words the message is about shapes;")
-        assert not (nature(name, "something unheard of") or "").startswith("By its words")
-
-    @pytest.mark.parametrize(
-        ("message", "topic"),
-        [
-            ("failed to allocate a workspace", "memory"),
-            ("rank 3 left the barrier", "processes that work together"),
-            ("this kernel has no implementation on the GPU", "the device or its libraries"),
-            ("dtype of mask is wrong", "types of numbers"),
-            ("position 7 is out of range", "an index"),
-            ("backward was skipped", "gradients"),
-            ("the score became NaN", "values that are not finite"),
-            ("checkpoint has another layout", "a checkpoint or saved file"),
-            ("needs a newer version", "versions of packages"),
-            ("no images under data", "data that is missing or empty"),
-            ("this is not yet supported", "something that is not supported"),
-            ("beta must be positive", "an argument or setting"),
-        ],
-    )
-    def test_the_words_of_an_unknown_message_tell_its_topic(self, message, topic):
-        told = nature("RuntimeError", message, YOURS)
-        assert told.startswith(f"By its words the message is about {topic}; it proves no cause. It was raised at")
-
-    def test_a_check_of_a_library_s_own_names_it_and_the_call(self):
-        refused = FrameFacts(
-            "trl/trainer/sft_config.py", 9, "__post_init__", 'raise ValueError("no")', yours=False
-        )
-        assert nature("ValueError", "packing needs a length", YOURS, refused) == (
-            "trl refuses what it is given, by a check of its own, in __post_init__ (trl/trainer/sft_config.py:9); "
-            "its message says why, and no rule knows more. The call comes from train.py:8 in main: change what is "
-            "passed there."
-        )
-
-    def test_a_check_without_a_message_says_so(self):
-        refused = FrameFacts("peft/tuners/lora.py", 263, "mark_only", "raise NotImplementedError", yours=False)
-        assert nature("NotImplementedError", "", YOURS, refused) == (
-            "peft refuses what it is given, by a check of its own, in mark_only (peft/tuners/lora.py:263); it "
-            "gives no message. The call comes from train.py:8 in main: change what is passed there."
-        )
+        assert nature("TeapotError", "boils") is None
 
     def test_syntax_in_a_package_asks_for_another_python(self):
         theirs = FrameFacts("fastprogress/fastprogress.py", 46, "", None, yours=False)
@@ -117,7 +67,7 @@ class TestNatureOf:
 
     def test_python_s_own_words_need_no_frame(self):
         assert nature("TypeError", "list indices must be integers or slices, not str").startswith(
-            "It is Python's own TypeError, not a failure of training"
+            "It is a TypeError, not a failure of training"
         )
 
 

@@ -42,42 +42,12 @@ class TestLastWords:
         assert finding.rule == rule
 
 
-class TestQuotedAssertions:
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "Training stops with an assertion:\nassert cups % pots == 0",
-            "it says\n\n    > assert cups % pots == 0\n\nwhat is asserted here?",
-            "Assertion failed: cups % pots == 0, file pour.cpp, line 12",
-            "Assertion failed: (cups % pots == 0), function pour, file pour.cpp, line 12.",
-        ],
-    )
-    def test_are_told_by_their_condition(self, text):
-        report = diagnostics.explain(text)
-        assert report.findings == ()
-        assert "The condition does not hold: cups % pots == 0." in report.crash.nature
-
-    def test_are_not_taken_from_a_text_that_speaks_of_no_failure(self):
-        with pytest.raises(diagnostics.InvalidInput):
-            diagnostics.explain("We assert that three layers do")
-
-
 class TestWordsElsewhere:
     @pytest.mark.parametrize("text", ["运行时报错{}请问怎么办", "报错:{}", "我的代码出现 {} 。"])
     def test_an_error_may_stand_in_a_sentence_of_another_script(self, text):
         error = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x10 and 12x3)"
         (finding,) = diagnostics.explain(text.format(error)).findings
         assert finding.rule == "shape-mismatch"
-
-    def test_the_line_that_raises_holds_the_words(self):
-        text = 'here\n--> 324     raise ValueError("cannot reshape array of size 9 into shape (2,2)")\nwhy?'
-        (finding,) = diagnostics.explain(text).findings
-        assert finding.rule == "shape-mismatch"
-
-    def test_a_line_that_reads_as_a_refusal_is_told_by_its_topic(self):
-        report = diagnostics.explain("Expected 3 heads per layer but the cache has 4 dimensions")
-        assert report.findings == ()
-        assert report.crash.nature.startswith("By its words the message is about shapes; it proves no cause.")
 
     @pytest.mark.parametrize(
         "text", ["Should I use 3 layers?", "I cannot train my model", "The loss must go down, I think"]

@@ -3,7 +3,6 @@
 import pytest
 
 from diagnostics.api.explain import explain
-from diagnostics.collectors.tracebacks.nature import differing
 from diagnostics.collectors.tracebacks.python_errors import proved
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
@@ -38,13 +37,6 @@ NONE = "'NoneType' object has no attribute '{}'"
             "self.class_to_ind has no 'd5': the data contains the",
         ),
         ("KeyError", "'a/1.png'", "self.ids[path]", "The key is the name of a file: self.ids was made from names"),
-        (
-            "KeyError",
-            "'MY_LABEL'",
-            "ids.append(label_map[labels[i]])",
-            "label_map has no 'MY_LABEL': the data contains",
-        ),
-        ("KeyError", "'log_func'", "stats[key] == self.own[key]", "stats or self.own has no 'log_func': print"),
         ("KeyError", "'\N{FULLWIDTH COLON}", "index = self.dict[char]", "self.dict has no character"),
         ("IndexError", "tuple index out of range", None, "A tuple has fewer parts than that. Of x.shape[i]"),
         (
@@ -208,25 +200,6 @@ def test_other_keys_prove_nothing(message):
 def test_a_line_of_any_length_takes_no_time():
     assert said("AttributeError", NONE.format("take"), "a." * 100_000) is not None
     assert said("KeyError", "'" + "a" * 100_000 + "'", "x[" * 100_000) is None
-
-
-class TestShapesOfAMessage:
-    @pytest.mark.parametrize(
-        ("message", "told"),
-        [
-            ("incompatible sizes (8, 3) and (8, 4)", "(8, 3) and (8, 4): they differ in axis 1 (3 against 4)."),
-            ("dimension mismatch: [2, 3] [2, 3, 4]", "(2, 3) and (2, 3, 4): they have 2 and 3 axes."),
-            ("shape (None, 5) is not (8, 6)", "(None, 5) and (8, 6): they differ in axis 1 (5 against 6)."),
-        ],
-    )
-    def test_two_shapes_are_compared(self, message, told):
-        assert differing(message) == f"The message names the shapes {told}"
-
-    @pytest.mark.parametrize(
-        "message", ["call f(1, 2) failed", "shape (1, 2)", "shapes (1,) (2,) (3,)", "shape (None, 5) or (8, 5)"]
-    )
-    def test_anything_else_proves_nothing(self, message):
-        assert differing(message) is None
 
 
 def test_a_report_says_what_the_line_proves():

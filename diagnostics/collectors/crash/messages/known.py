@@ -12,8 +12,6 @@ from diagnostics.facts.crash.known import KnownFailure
 from .table import CUT, FIRST, Found, Message, all_messages
 
 MOST_SEARCHED = 6_000  # characters, at the beginning and at the end of a message: some hold a whole batch
-MOST_RETYPED = 400  # characters of a text that is searched without regard to capitals
-FEWEST_SHARED = 8  # characters that it must share with a row
 MOST_SAID = 200  # characters of the message in the evidence
 _UNSAID = re.compile(r" \((?:, )?\)")
 """What is left of numbers in brackets where the message does not name them."""
@@ -37,18 +35,6 @@ def last(crash: Crash) -> KnownFailure | None:
 def cut(crash: Crash) -> KnownFailure | None:
     """Ask when nothing knows the crash: sentences that are quoted without their numbers, or cut off before."""
     return _first(crash, _rows(CUT))
-
-
-def in_any_case(crash: Crash) -> KnownFailure | None:
-    """Ask of a short text that nothing knows: people retype sentences, with capitals of their own."""
-    text = crash.facts.message[:MOST_RETYPED]
-    folded = text.lower()
-    for row in all_messages():
-        if row.cause and any(len(words) >= FEWEST_SHARED and words.lower() in folded for words in row.literals):
-            match = re.search(row.compiled.pattern, text, re.ASCII | re.IGNORECASE)
-            if match is not None and _is_within(row, crash):
-                return explained(_found(row, match, crash))
-    return None
 
 
 def _found(row: Message, match: re.Match[str], crash: Crash) -> Found:
