@@ -35,11 +35,13 @@ def _printed(tree: ast.Module) -> list[tuple[str, ast.expr, int]]:
     """Return the values in a script's f-strings that follow `name=`, each with that name and its line."""
     found = []
     for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr):
-            for label, value in zip(node.values, node.values[1:], strict=False):
-                if isinstance(label, ast.Constant) and isinstance(value, ast.FormattedValue):
-                    if match := _LABEL.search(label.value):
-                        found.append((match[1], value.value, node.lineno))
+        if not isinstance(node, ast.JoinedStr):
+            continue
+        for label, value in zip(node.values, node.values[1:], strict=False):
+            if isinstance(value, ast.FormattedValue) and isinstance(label, ast.Constant):
+                match = _LABEL.search(str(label.value))
+                if match is not None:
+                    found.append((match[1], value.value, node.lineno))
     return found
 
 
