@@ -34,7 +34,7 @@ _WITHOUT_THE_TOOL_FIRST = (
     "eyes and the tools of the chapter. Check it, and write down your verdict: the cause, in one sentence.",
     "2. **Ask the tool.** Run the script under `diagnose run`. Its report may agree with you, find nothing, or "
     "find something that is not the cause. Keep your verdict or change it.",
-    "3. **Fix the script**, run it again, and open the solution.",
+    "3. **Fix the script**, check your fix, and open the solution.",
 )
 
 
@@ -233,12 +233,11 @@ def mysteries_index(chapters: Iterable[Chapter]) -> str:
         "# Mystery scripts",
         "",
         "Most chapters end with a script that contains one bug, and the page does not tell you which. The scripts "
-        "are in `book/mysteries/`; [Install](../guide/install.md) explains how to get the commands. For each:",
+        "are in `book/mysteries/`. `nox -s learn -- try mystery-04` makes a copy in `attempts/mystery-04/` and "
+        "prints the commands that run and check it; [Install](../guide/install.md) explains how to get "
+        "`diagnose`. For each script:",
         "",
         *_WITHOUT_THE_TOOL_FIRST,
-        "",
-        "`nox -s learn -- try mystery-04` gives you a copy to fix, and `check mystery-04` tells you whether you "
-        "have fixed it.",
         "",
         "| chapter | script | first | then | last |",
         "|---|---|---|---|---|",
@@ -328,16 +327,18 @@ def _mystery(chapter: Chapter) -> list[str]:
     return [
         "## Mystery script",
         "",
-        f"{{download}}`{chapter.mystery}.py <{script}>` contains one bug, and this page does not tell you which.",
+        f"{{download}}`{chapter.mystery}.py <{script}>` contains one bug, and this page does not tell you which. "
+        f"`nox -s learn -- try mystery-{number}` gives you a copy in `attempts/mystery-{number}/`, and "
+        f"`nox -s learn -- check mystery-{number}` checks your fix.",
         "",
         *_WITHOUT_THE_TOOL_FIRST,
+        "",
+        "In the folder of your copy:",
         "",
         "```console",
         f"$ {plain}",
         f"$ {watched}",
         "```",
-        "",
-        f"`nox -s learn -- try mystery-{number}` gives you a copy to fix, and `check mystery-{number}` checks it.",
         "",
         ":::{admonition} The script",
         ":class: dropdown",

@@ -147,7 +147,7 @@ class Watch:
             stage = StageResult(SECOND_LOOK, "not judged", found)
         else:
             took = max(time.monotonic() - begun, 0.1)
-            stage = StageResult(SECOND_LOOK, "passed", f"tested what the predictions depend on, in {took:.1f} s")
+            stage = StageResult(SECOND_LOOK, "passed", f"tested what the predictions depend on in {took:.1f} s")
             report = extended(report, (found,))
         return dataclasses.replace(report, stages=(*report.stages, stage))
 

@@ -86,7 +86,7 @@ QUESTIONS: Final = (
         },
         "the loss is not one that the library knows",
     ),
-    Question("metrics", {}, "no reported metric was computed again"),
+    Question("metrics", {}, "no reported metric was recomputed"),
     Question(
         "evaluation",
         {"evaluation-mismatch.from_inputs": "evaluation inputs look like training inputs"},

@@ -18,6 +18,7 @@ from diagnostics.facts.experiments import Experiments
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.report.build import extended
 from diagnostics.report.contents import StageResult
+from diagnostics.text.join import listed
 
 NAME = "second look"
 SHARE, LEAST_S, MOST_S = 0.1, 1.0, 30.0  # of the run's duration, and its bounds
@@ -145,14 +146,13 @@ class SecondLook:
         if not seen:
             return StageResult(NAME, "not judged", "; ".join(dict.fromkeys(reasons)))
         took = time.monotonic() - begun
-        detail = f"tested what the predictions {'' if seen == 1 else f'of {seen} models '}depend on"
+        done = [f"tested what the predictions {'' if seen == 1 else f'of {seen} models '}depend on"]
         if trained:
-            detail += f", and trained {'a copy' if trained == 1 else 'copies'} on one batch"
+            done.append(f"trained {'a copy' if trained == 1 else 'copies'} on one batch")
         if tried:
-            detail += ", and ran experiments on copies"
-        return StageResult(
-            NAME, "passed", "; ".join([f"{detail}, in {max(took, 0.1):.1f} s", *dict.fromkeys(reasons)])
-        )
+            done.append("ran experiments on copies")
+        detail = f"{listed(done)} in {max(took, 0.1):.1f} s"
+        return StageResult(NAME, "passed", "; ".join([detail, *dict.fromkeys(reasons)]))
 
 
 @contextlib.contextmanager

@@ -20,9 +20,14 @@ def after_crash(prediction: Shape | None, target: Shape | None) -> dict[str, Fix
 
 
 def _fix_indices(prediction: Shape | None, target: Shape | None, in_keras: bool) -> Fix | None:
-    """Return the fix for class indices with an extra axis, or fewer of them than predictions."""
+    """Return the fix for class indices with an extra axis or too few of them, and for Keras targets that lack one.
+
+    `fit` calls the loss itself, so there its targets get the axis that they lack.
+    """
     if not prediction or not target or len(prediction) < 2:
         return None
+    if in_keras and prediction == (*target, 1):
+        return "y = y[..., None], before fit", "in your own loss: keras.ops.squeeze(y_pred, -1)"
     if len(prediction) > len(target) + 1 and prediction[: len(target)] == target:
         pool = "keras.layers.GlobalAveragePooling1D()" if in_keras else "x.mean(dim=1)"
         return f"pool the axes between batch and outputs into one row per target: {pool}"

@@ -46,6 +46,9 @@ def of_layer(symptom: LayerMisfit) -> Repair:
 def rebuilt(symptom: LayerMisfit, size: int) -> str:
     """Return the code that builds the layer for another size."""
     if symptom.rebuilt is None:
+        if (symptom.layer or "").startswith("Conv"):
+            wanted = count_of(symptom.wanted, "channel")
+            return f"give the layer an input with {wanted}, or build it with {count_of(size, 'input channel')}"
         return f"give the layer an input of size {symptom.wanted}, or build it for size {size}"
     layer = symptom.rebuilt.format(size)
     return f"use {layer} for {symptom.path}" if symptom.path else f"use {layer}"

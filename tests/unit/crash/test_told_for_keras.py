@@ -256,3 +256,13 @@ class TestOwnCodeBelowKeras:
         frames = "".join(f'  File "{file}", line 90, in call\n    return run(x)\n' for file in files)
         told = [finding.message for finding in explain(TRACEBACK.format(frames=frames, error=error)).findings]
         assert not any(words in "".join(told) for words in ("fit ", "callback", "no batch"))
+
+
+@pytest.mark.parametrize(("output", "said"), [("(None, 2)", "SparseCategorical"), ("(None, 1)", "y[..., None]")])
+def test_ranks_that_differ_are_told_for_keras_without_a_traceback(output, said):
+    (finding,) = explain(
+        "ValueError: Arguments `target` and `output` must have the same rank (ndim). "
+        f"Received: target.shape=(None,), output.shape={output}"
+    ).findings
+    assert said in str(finding.fix)
+    assert "torch" not in str(finding.fix)

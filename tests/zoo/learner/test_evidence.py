@@ -77,7 +77,7 @@ def test_a_repair_is_told_what_was_seen() -> None:
         (True, "It runs to its end, in 12 s."),
         (True, "diagnose run reports no error or warning; silent now: labels-out-of-range and non-finite-loss."),
         (True, "563 optimizer steps, with 9,000 different rows; ours: 563 and 9,000."),
-        (True, "It prints eval_accuracy=0.750; a repair reaches >= 0.6."),
+        (True, "It prints eval_accuracy=0.750; a fix reaches >= 0.6."),
         (True, "We evaluated your model ourselves, and got eval_accuracy=0.750."),
     ]
 
@@ -92,7 +92,7 @@ def test_a_repair_is_told_what_was_seen() -> None:
             ),
             [
                 ("rules", "diagnose run still reports non-finite-loss. The message of non-finite-loss."),
-                ("metric", "It prints eval_accuracy=0.333; a repair reaches >= 0.6. The symptom is still there."),
+                ("metric", "It prints eval_accuracy=0.333; a fix reaches >= 0.6. The symptom is still there."),
             ],
         ),
         (
@@ -133,7 +133,7 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "training",
-                    "Nothing was trained: no optimizer took a step for a model. A repair trains the model; "
+                    "Nothing was trained: no optimizer took a step for a model. A fix trains the model; "
                     "printing a number does not.",
                 ),
                 ("evaluation", "There is no trained model to evaluate. Let the script train one."),
@@ -165,7 +165,7 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "training",
-                    "The script no longer takes its seed from ZOO_SEED. Put the line back: a repair "
+                    "The script no longer takes its seed from ZOO_SEED. Put the line back: a fix "
                     "that needs one seed is luck.",
                 )
             ],
@@ -179,7 +179,7 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "evaluation",
-                    "We evaluated your model ourselves, and got eval_accuracy=0.340; a repair reaches >= 0.6. The "
+                    "We evaluated your model ourselves, and got eval_accuracy=0.340; a fix reaches >= 0.6. The "
                     "number "
                     "must come from what the model has learned.",
                 )

@@ -172,7 +172,7 @@ def _training(exhibit: Exhibit, seen: Evidence) -> Judgement:
             "training",
             False,
             "Nothing was trained: no optimizer took a step for a model.",
-            "A repair trains the model; printing a number does not.",
+            "A fix trains the model; printing a number does not.",
         )
     if models > (1 if ours is None else ours.models):
         return Judgement(
@@ -186,7 +186,7 @@ def _training(exhibit: Exhibit, seen: Evidence) -> Judgement:
             "training",
             False,
             f"The script no longer takes its seed from {SEED}.",
-            "Put the line back: a repair that needs one seed is luck.",
+            "Put the line back: a fix that needs one seed is luck.",
         )
     said = f"{updates:,} optimizer steps"
     if facts["whole"]:
@@ -220,10 +220,10 @@ def _metric(exhibit: Exhibit, seen: Evidence) -> Judgement:
         return Judgement(
             "metric",
             False,
-            f"{shown}; a repair reaches {wanted.condition}.",
+            f"{shown}; a fix reaches {wanted.condition}.",
             "The symptom is still there." if as_before else "That is better than before, and not enough yet.",
         )
-    return Judgement("metric", True, f"{shown}; a repair reaches {wanted.condition}.")
+    return Judgement("metric", True, f"{shown}; a fix reaches {wanted.condition}.")
 
 
 def _evaluation(exhibit: Exhibit, seen: Evidence) -> Judgement:
@@ -269,7 +269,7 @@ def _evaluation(exhibit: Exhibit, seen: Evidence) -> Judgement:
         return Judgement(
             "evaluation",
             False,
-            f"{said}; a repair reaches {wanted.condition}.",
+            f"{said}; a fix reaches {wanted.condition}.",
             "The number must come from what the model has learned." if wanted.holds(printed) else "",
         )
     if exhibit.exam is None and wanted.holds(printed) and abs(printed - value) > DISAGREEMENT:

@@ -21,6 +21,7 @@ from bugs.zoo.keeper.last_words import frame_in, last_exception, metrics
 from bugs.zoo.keeper.verification import alarms, notes, read_report
 from bugs.zoo.learner.checking import cells
 from bugs.zoo.learner.checking.check import OWN, few_threads
+from bugs.zoo.learner.checking.computed import written_in
 from bugs.zoo.learner.checking.evidence import finding
 from bugs.zoo.learner.checking.result import Check, Judgement
 from bugs.zoo.learner.exercises import EXERCISE, bound_in, exercises, read, steps, tags
@@ -119,9 +120,13 @@ def check_mystery(
         report = read_report(output)
         judged = [_ran(ending, copy), _rules(report, leaves(solution))]
     if judged[0].ok:
-        on_rules()
-        result, _ = _run_cells(_solution_steps(solution), {FIXED: text}, to_errors, stop)
-        judged.append(_asserted(result, text, solution.with_suffix(".py").read_text("utf-8")))
+        original = solution.with_suffix(".py").read_text("utf-8")
+        if (constant := written_in(text, original)) is not None:
+            judged.append(_written(*constant))
+        else:
+            on_rules()
+            result, _ = _run_cells(_solution_steps(solution), {FIXED: text}, to_errors, stop)
+            judged.append(_asserted(result, text, original))
     return Check(
         "mystery",
         word,
@@ -248,6 +253,11 @@ def _rules(report: Mapping[str, Any], left: Sequence[str]) -> Judgement:
     if told:
         return Judgement("rules", True, f"diagnose run reports {listed(told)}, as it does of our fix.")
     return Judgement("rules", True, "diagnose run reports no error or warning.")
+
+
+def _written(metric: str, line: int) -> Judgement:
+    said = f"Line {line} prints a constant for {metric}."
+    return Judgement("result", False, said, "Print the number that your script computes, as the original does.")
 
 
 def _asserted(result: Mapping[str, Mapping[str, str]] | None, text: str, original: str) -> Judgement:
