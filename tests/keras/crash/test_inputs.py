@@ -80,7 +80,7 @@ class TestRaggedColumns:
         dataset = tf.data.Dataset.from_generator(rows, output_signature=specs).batch(2)
         ragged = RaggedColumns(clash=(3, 4))
         assert recognised(failure(lambda: list(dataset))) == (ragged, ragged)
-        assert recognised(fit(Bag(3), dataset)) == (live, text)
+        assert recognised(fit(Bag(3), dataset)) == (ragged, ragged)
 
     def test_rows_of_a_hugging_face_dataset(self):
         rows = pytest.importorskip("datasets").Dataset.from_dict({"input_ids": self.IDS, "labels": [0, 1]})
