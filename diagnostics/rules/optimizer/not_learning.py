@@ -425,7 +425,7 @@ def _of_dominant(largest: OutputScore, worst: OutputScore) -> str:
         )
     return (
         f"The loss of output '{largest.name}' is {largest.weight * largest.error:.3g}, {times:.1g} times "
-        f"larger{targets}. Its gradient outweighs that of '{worst.name}' in the layers that both share."
+        f"larger{targets}. Its gradient outweighs that of '{worst.name}' in all layers that both share."
     )
 
 

@@ -36,14 +36,11 @@ class SampledRows:
         rows = _rows_of(batch)
         if rows is None and (several := _rows_of_several(batch)) is not None:
             rows, self._structure = several
-        shapes = {
-            tuple(part.shape[1:] for part in parts) for parts in (*self._kept[:1], rows) if parts is not None
-        }
-        if rows is None or len(shapes) > 1:
+        if rows is None or (self._kept and _shapes(rows) != _shapes(self._kept[0])):
             self._closed, self._kept = True, []
             return
         self._kept.append(rows)
-        while len(self._kept) > BATCHES or sum(one.nbytes for one, *_ in self._kept) > KEPT_BYTES:
+        while len(self._kept) > BATCHES or sum(part.nbytes for parts in self._kept for part in parts) > KEPT_BYTES:
             self._kept = self._kept[::2]
             self._stride *= 2
 
@@ -60,12 +57,11 @@ class SampledRows:
         return rows_of_loss(kind, inputs, targets, num_classes)
 
     def batches(self) -> Iterator[Any]:
-        """Yield inputs and targets, evenly from the whole run; nothing if there is one target, or if they change."""
+        """Yield inputs and several targets, evenly from the whole run; nothing if the targets change."""
         if len(self._kept) < 2 or self._structure is None:
             return
-        if any(
-            self._drifts(place) for place in range(len(keras.tree.flatten(self._structure[0])), len(self._kept[0]))
-        ):
+        first_target = len(keras.tree.flatten(self._structure[0]))
+        if any(map(self._drifts, range(first_target, len(self._kept[0])))):
             return
         for parts in (*self._kept[::2], *self._kept[1::2]):
             yield keras.tree.pack_sequence_as(self._structure, list(parts))
