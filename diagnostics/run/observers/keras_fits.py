@@ -213,7 +213,7 @@ class FitObserver:
         from diagnostics.api.walk import Walk
         from diagnostics.collectors.keras.examine.drawn_batches import Listeners, first_batches
 
-        def examine(pipeline: Pipeline) -> None:
+        def examine(pipeline: Any) -> None:  # on TensorFlow a `KerasPipeline`
             later = Walk(pipeline).report()
             report = later if training.examined is None else _continued(training.examined, later)
             self._trainings.examined(training, report)

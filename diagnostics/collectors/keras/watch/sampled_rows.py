@@ -33,7 +33,7 @@ class SampledRows:
         self._taken += 1
         if self._closed or (self._taken - 1) % self._stride:
             return
-        rows = _rows_of(batch)
+        rows: tuple[Array, ...] | None = _rows_of(batch)
         if rows is None and (several := _rows_of_several(batch)) is not None:
             rows, self._structure = several
         if rows is None or (self._kept and _shapes(rows) != _shapes(self._kept[0])):
