@@ -220,6 +220,9 @@ class ObjectLedger:
         lost: sizes, by name, of matrices that the trained model has trained, while the other one, evaluated after
             a load, has them as they were initialised.
         restored: matrices that the two have in common, and that were trained.
+        recurrent: a layer of the trained model that was evaluated position by position, and given no state.
+        lone_positions: calls of it in a row, each of one position that was made from the output before it.
+        trained_length: positions of the shortest sequence that it was trained on.
     """
 
     described: ClassVar[str] = "other models and optimizers than the trained ones"
@@ -235,6 +238,9 @@ class ObjectLedger:
     lone_steps: int = 0
     lost: Mapping[str, int] = field(default_factory=dict)
     restored: int = 0
+    recurrent: str = ""
+    lone_positions: int = 0
+    trained_length: int = 0
 
 
 @frozen

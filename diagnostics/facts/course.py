@@ -247,6 +247,7 @@ class OutputScore:
         target_mean: of all numbers of the targets.
         target_spread: their standard deviation.
         fit: whether a simple fit learns these targets from the inputs; None if not tried.
+        weight: of this loss in the sum of all.
     """
 
     name: str
@@ -258,6 +259,7 @@ class OutputScore:
     target_mean: float
     target_spread: float
     fit: SimpleFit | None = None
+    weight: float = 1.0
 
 
 @frozen

@@ -106,14 +106,15 @@ class ModuleCall:
         module: that is called.
         arguments: of the call.
         options: of the call.
-        on_inner: each is called with the modules that are called within, and their arguments, before they run.
+        on_inner: each is called with the modules that are called within, their arguments and their keyword
+            arguments, before they run.
         on_return: each is called with the result.
     """
 
     module: nn.Module
     arguments: tuple[Any, ...]
     options: dict[str, Any]
-    on_inner: list[Callable[[nn.Module, tuple[Any, ...]], object]] = field(default_factory=list)
+    on_inner: list[Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], object]] = field(default_factory=list)
     on_return: list[Callable[[Any], object]] = field(default_factory=list)
 
 
@@ -134,7 +135,7 @@ class _ModuleCalls(Tap):
             if outermost is not None:
                 if outermost.on_inner and not is_own_run():
                     for told in outermost.on_inner:
-                        told(module, arguments)
+                        told(module, arguments, options)
                 return plain(module, *arguments, **options)
             if is_recorded() or torch._C._current_graph_task_id() >= 0:  # a checkpoint computes a block again
                 return plain(module, *arguments, **options)

@@ -10,6 +10,7 @@ import numpy as np
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
+from diagnostics.facts.calls import ObjectLedger
 from diagnostics.facts.data import RefittedEncoder, TokenSides
 from diagnostics.facts.dependence import DependenceFacts, ShiftedPositions
 from diagnostics.facts.inputs import CutGenerations, InputFacts, InputSample, TargetSides
@@ -108,6 +109,9 @@ class EvaluationMismatch(Rule):
     takes texts that the script evaluated with left padding, and compares the predictions with and without that
     padding.
 
+    In a PyTorch loop, the rule also reports generation in which a recurrent layer gets one position at a time but
+    never the state that it returned.
+
     Under `diagnose run`, the rule also searches the script for a scikit-learn scaler or encoder that is fitted
     again on the evaluation data, and checks whether a label or ordinal encoder, fitted again, gives the same
     values other codes. If `generate` from transformers was called without a length limit, the rule counts the
@@ -187,6 +191,10 @@ class EvaluationMismatch(Rule):
     Left padding is reported if its removal changes at least 3 predictions and at least a quarter of all
     predictions. Replacing the pad tokens with other tokens must change no prediction, and the training batch must
     have no left padding.
+
+    For a recurrent layer, at least 20 calls in a row must receive one position and no state, though training never
+    used sequences of one position. Each input must come from the output before it: the same numbers, or tokens
+    that this output makes more likely than the other outputs do (by a factor of 1.6 on average).
 
     ## Known problems
     Evaluation rows from another domain are reported if the differences reach these thresholds. A split by time is
@@ -387,6 +395,28 @@ class EvaluationMismatch(Rule):
                 "cause": "refitted",
             },
             where=refitted.where,
+        )
+
+    @check
+    def from_single_positions(self, ledger: ObjectLedger) -> Finding:
+        """Report generation in which a recurrent layer never gets the state that it returned."""
+        if not ledger.lone_positions:
+            raise NotApplicable
+        return self.found(
+            f"{ledger.name} generates without memory: {ledger.lone_positions:,} times in a row, its layer "
+            f"{ledger.recurrent} received a single position, made from its previous output, and no state. So each "
+            "prediction depends only on the position before it. In training, the layer read sequences of at least "
+            f"{ledger.trained_length:,} positions.",
+            fix=(
+                "output, state = model(token, state)  # pass the state that the previous call returned",
+                "pass the whole sequence generated so far in each call",
+            ),
+            evidence={
+                "layer": ledger.recurrent,
+                "calls": ledger.lone_positions,
+                "trained_length": ledger.trained_length,
+                "cause": "dropped state",
+            },
         )
 
     @check

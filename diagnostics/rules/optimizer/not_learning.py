@@ -43,6 +43,8 @@ STEPS_OF_STATISTICS = 500  # after which batch norm's running statistics are rig
 
 HARDLY, HALF, STEPS_OF_SEVERAL = 0.95, 0.5, 300  # of a constant prediction's error; steps, next to another output
 
+DOMINANT = 1e4  # times the loss of an output that learned nothing: the shared layers hardly see the latter
+
 NEAR_MARGIN = 0.2  # of the margin, in each step: the losses of triplets that still differ vary more
 
 CUT, EARLY = 1e-3, 0.5  # a rate below this share of the highest, before this share of the run
@@ -150,6 +152,9 @@ class NotLearning(Rule):
     - One output still has at least 95% of the constant prediction's error after 300 steps or more.
     - For that output, a simple fit leaves at most half of the constant prediction's error.
     - The error of another output has fallen to half of the error of a constant prediction of that output.
+
+    If the weighted loss of another output is at least 10,000 times that of an output that has learned nothing, the
+    finding names that output: its targets are not scaled.
 
     ## Known problems
     A control experiment on random labels is reported as a note. A model that explains less than 3% of the targets'
@@ -320,11 +325,18 @@ class NotLearning(Rule):
             if far
             else _evidence(worst.fit, falling=False)
         )
+        outweighs = None if far else _outweighs(worst, answers)
+        if outweighs is not None:
+            reason = f"{_of_dominant(outweighs, worst)} {reason}"
         return self.found(
             f"After {answers.steps:,} steps, {_called(worst, answers)} {_how_much(worst)} better than a constant "
             f"prediction: on {worst.rows:,} training rows its {_NAMES[worst.kind]} is {worst.error:.4g}, "
             f"against {worst.constant_error:.4g} for a constant prediction. {reason}",
-            fix=_of_scale(answers) if far else PENALTY if len(answers.outputs) == 1 else SHARED,
+            fix=_of_scale(answers)
+            if far
+            else (PENALTY if len(answers.outputs) == 1 else SHARED)
+            if outweighs is None
+            else _of_scale(answers, outweighs.name),
             severity=None if far or is_learnable(worst.fit) else "note",
             evidence={
                 "output": worst.name,
@@ -333,6 +345,7 @@ class NotLearning(Rule):
                 "answers": [low, high],
                 "target_mean": worst.target_mean,
                 "steps": answers.steps,
+                "dominant": None if outweighs is None else outweighs.name,
             },
         )
 
@@ -393,11 +406,35 @@ def _lags_behind(one: OutputScore, answers: FinalAnswers) -> bool:
     return fits and any(other.error <= HALF * other.constant_error for other in answers.outputs)
 
 
-def _of_scale(answers: FinalAnswers) -> tuple[str, ...]:
+def _outweighs(worst: OutputScore, answers: FinalAnswers) -> OutputScore | None:
+    """Return the output whose weighted loss is far above that of an unlearned one, at its start and at its end."""
+    largest = max(answers.outputs, key=_size)
+    return largest if largest is not worst and _size(largest) >= DOMINANT * _size(worst) else None
+
+
+def _size(one: OutputScore) -> float:
+    return one.weight * min(one.error, one.constant_error)
+
+
+def _of_dominant(largest: OutputScore, worst: OutputScore) -> str:
+    times = largest.weight * largest.error / (worst.weight * worst.error)
+    targets = ""
+    if largest.kind == "mean_squared_error":
+        targets = (
+            f", because its targets are not scaled ({largest.target_mean:,.6g} ± {largest.target_spread:,.6g})"
+        )
+    return (
+        f"The loss of output '{largest.name}' is {largest.weight * largest.error:.3g}, {times:.1g} times "
+        f"larger{targets}. Its gradient outweighs that of '{worst.name}' in all layers that both share."
+    )
+
+
+def _of_scale(answers: FinalAnswers, name: str | None = None) -> tuple[str, ...]:
     scale = "targets = (targets - mean) / std  # mean and std of the training targets"
     if len(answers.outputs) == 1:
         return (scale,)
-    return (f"standardise these targets, so that their loss does not outweigh the other losses: {scale}",)
+    which = "these targets" if name is None else f"the targets of '{name}'"
+    return (f"standardise {which}, so that their loss does not outweigh the other losses: {scale}",)
 
 
 _NAMES: Final = {

@@ -142,7 +142,9 @@ class FitObserver:
 
         if not training.awaits_batch:
             return callback, call.args, call.kwargs, end
-        callback._first_batches = first = self._await_batches(training, *_given_to_fit(*arguments, **options))
+        callback._first_batches = first = self._await_batches(
+            training, callback._sampled_rows, *_given_to_fit(*arguments, **options)
+        )
 
         def leave() -> None:
             first.close()
@@ -200,16 +202,24 @@ class FitObserver:
         return self._evaluations.fit_begins(model, validation, callback._training_inputs, deliver, given.get("x"))
 
     def _await_batches(
-        self, training: Training, model: Any, data: Any, _evaluation: Any, class_weights: bool | None
+        self,
+        training: Training,
+        sampled: SampledRows | None,
+        model: Any,
+        data: Any,
+        _evaluation: Any,
+        class_weights: bool | None,
     ) -> FirstBatches:
         from diagnostics.api.walk import Walk
         from diagnostics.collectors.keras.examine.drawn_batches import Listeners, first_batches
 
-        def examine(pipeline: Pipeline) -> None:
+        def examine(pipeline: Any) -> None:  # on TensorFlow a `KerasPipeline`
             later = Walk(pipeline).report()
             report = later if training.examined is None else _continued(training.examined, later)
             self._trainings.examined(training, report)
             training.plain_loss = getattr(pipeline, "plain_loss", None)
+            if getattr(pipeline, "scores_outputs", False):
+                pipeline.rows_drawn = sampled
             self._keep(training, model, pipeline)
 
         def unseen(why: str) -> None:

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+from diagnostics.collectors.keras.examine.kept_outputs import keep_outputs
 from diagnostics.collectors.keras.watch.sampled_rows import BATCHES, ROWS, SampledRows
 from diagnostics.run.observer import ScriptObserver
 from tests.keras.fits import keras, layers
@@ -78,6 +79,38 @@ class TestSampledRows:
 
     def test_keeps_nothing_where_the_targets_drift(self):
         assert self.taken([(X[:20], Y[:20] + number) for number in range(40)]) is None
+
+
+class TestSeveralTargets:
+    """The rows of a model with two outputs, one of which is a class."""
+
+    def kept(self, targets, **options):
+        inputs = keras.Input((5,))
+        outputs = {"price": layers.Dense(1)(inputs), "style": layers.Dense(3, activation="softmax")(inputs)}
+        model, drawn = keras.Model(inputs, outputs), SampledRows()
+        model.compile("adam", {"price": "mse", "style": "sparse_categorical_crossentropy"}, **options)
+        for number in range(20):
+            drawn.take((X[20 * number : 20 * number + 20], targets(number)))
+        return keep_outputs(model, drawn)
+
+    def targets(self, number=0):
+        rows = slice(20 * number, 20 * number + 20)
+        return {"price": 1000 * Y[rows], "style": X[rows, :3].argmax(1)}
+
+    def test_are_kept_output_by_output(self):
+        kept = self.kept(self.targets, loss_weights={"price": 0.5})
+        assert len(kept.inputs[0]) == 20 * ROWS
+        wanted = {name: (one.kind, one.weight, one.targets.shape) for name, one in kept.wanted.items()}
+        assert wanted["price"] == ("mean_squared_error", 0.5, (20 * ROWS, 1))
+        assert wanted["style"] == ("cross_entropy", 1.0, (20 * ROWS, 3))
+        pairs = zip(kept.inputs[0], kept.wanted["style"].targets, strict=True)
+        assert all(x[:3].argmax() == style.argmax() for x, style in pairs)
+
+    def test_are_dropped_where_one_of_them_drifts(self):
+        assert self.kept(lambda number: {**self.targets(number), "price": 1000 * Y[:20] + 500 * number}) is None
+
+    def test_are_dropped_where_an_output_counts_for_nothing(self):
+        assert self.kept(self.targets, loss_weights={"price": 0.0}) is None
 
 
 @pytest.mark.parametrize("size", [1, 4, 40])

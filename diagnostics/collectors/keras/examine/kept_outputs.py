@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -16,6 +16,9 @@ from diagnostics.collectors.keras.losses import expects_indices, kind_of_loss
 from diagnostics.collectors.shared.learnability import FEWEST
 from diagnostics.facts.array import Array
 from diagnostics.facts.loss_contracts import LossKind
+
+if TYPE_CHECKING:
+    from diagnostics.collectors.keras.watch.sampled_rows import SampledRows
 
 ROWS, BYTES, SECONDS = 512, 8 * 2**20, 0.5  # of the data, until the run is over
 
@@ -28,11 +31,13 @@ class Wanted:
         kind: of loss.
         logits: whether the loss takes the output for logits.
         targets: float64 (n, outputs); of classes, a share each.
+        weight: of this loss in the sum of all.
     """
 
     kind: LossKind
     logits: bool
     targets: Array
+    weight: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class KeptOutputs:
     wanted: Mapping[str, Wanted]
 
 
-def keep_outputs(model: keras.Model, data: KerasData) -> KeptOutputs | None:
+def keep_outputs(model: keras.Model, data: KerasData | SampledRows) -> KeptOutputs | None:
     """Copy rows; None for a model with code of the user's, whose outputs may be meant to learn nothing.
 
     A layer that turns gradients round, as for adapting to another domain, is such a case; so is a loss of a layer.
@@ -56,7 +61,8 @@ def keep_outputs(model: keras.Model, data: KerasData) -> KeptOutputs | None:
     losses = by_name(model.loss, names := names_of_outputs(model))
     if not own or losses is None or any(getattr(layer, "activity_regularizer", None) for layer in layers):
         return None
-    if any(not weight > 0 for weight in keras.tree.flatten(_loss_weights(model))):
+    weights_of = _loss_weights(model, names)
+    if weights_of is None or any(not weight > 0 for weight in weights_of.values()):
         return None
     rows, targets, started = list[Any](), list[Any](), time.monotonic()
     structure = None
@@ -80,14 +86,14 @@ def keep_outputs(model: keras.Model, data: KerasData) -> KeptOutputs | None:
     if sum(part.nbytes for part in inputs) > BYTES or len(inputs[0]) < FEWEST:
         return None
     wanted = {
-        name: _wanted(losses[name], np.concatenate([several[place] for several in targets]))
+        name: _wanted(losses[name], np.concatenate([several[place] for several in targets]), weights_of[name])
         for place, name in enumerate(names)
     }
     known = {name: one for name, one in wanted.items() if one is not None}
     return KeptOutputs(inputs, structure, known) if known else None
 
 
-def _wanted(loss: Any, targets: Array) -> Wanted | None:
+def _wanted(loss: Any, targets: Array, weight: float) -> Wanted | None:
     """Return what an output should answer; None where it has no loss whose constant prediction is known."""
     kind, targets = kind_of_loss(loss), targets.reshape(len(targets), -1)
     alone = targets.shape[1] == 1
@@ -102,7 +108,7 @@ def _wanted(loss: Any, targets: Array) -> Wanted | None:
     }
     if not known.get(kind, False):
         return None
-    return Wanted(kind, bool(getattr(loss, "from_logits", False)), targets.astype(np.float64))
+    return Wanted(kind, bool(getattr(loss, "from_logits", False)), targets.astype(np.float64), weight)
 
 
 def names_of_outputs(model: keras.Model) -> list[str]:
@@ -122,5 +128,10 @@ def by_name(value: Any, names: list[str]) -> dict[str, Any] | None:
     return {names[0]: value} if len(names) == 1 and value is not None else None
 
 
-def _loss_weights(model: keras.Model) -> Any:
-    return getattr(getattr(model, "_compile_loss", None), "_user_loss_weights", None) or 1.0
+def _loss_weights(model: keras.Model, names: list[str]) -> dict[str, float] | None:
+    """Return the weight of each output's loss; None where they are not paired with the outputs."""
+    given = getattr(getattr(model, "_compile_loss", None), "_user_loss_weights", None)
+    if isinstance(given, Mapping):
+        return {name: float(given.get(name, 1.0)) for name in names}
+    found = dict.fromkeys(names, 1.0) if given is None else by_name(given, names)
+    return None if found is None else {name: float(weight) for name, weight in found.items()}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -86,6 +86,9 @@ from .output_parts import LayerCalls, several_outputs
 from .stateless_copy import KerasCopy
 from .subsets import KerasSubsets
 
+if TYPE_CHECKING:
+    from diagnostics.collectors.keras.watch.sampled_rows import SampledRows
+
 BATCHES = 16  # of either side, whose targets are compared, within `SECONDS`
 MOST = 4096  # numbers of a batch of targets: more are pictures
 
@@ -131,6 +134,7 @@ class KerasPipeline(Pipeline):
         self._last: str | None = None  # function that the model ends in
         self.weights_of_classes: tuple[float, ...] | None = None  # given to `fit`, from class 0 on
         self.outputs_kept: KeptOutputs | None = None  # by `kept_rows`, where the loss is not plain
+        self.rows_drawn: SampledRows | None = None  # likewise, by a running `fit`, whose data cannot be read
         # XLA looks a label out of range up without a complaint, and the loss is NaN.
         self.forward_is_harmless = bool(model.jit_compile)
 
@@ -336,9 +340,15 @@ class KerasPipeline(Pipeline):
             return None
         if (plain := self.plain_loss) is not None:
             return rows_with_targets(self._data, *plain)
-        if self._copy is not None and self._weights is None and self._class_weights is not True:
+        if self.scores_outputs:
             self.outputs_kept = keep_outputs(self.model, self._data)
         return None
+
+    @property
+    def scores_outputs(self) -> bool:
+        """Whether the outputs are to be judged one by one, since the loss alone does not show what was learned."""
+        unweighted = self._weights is None and self._class_weights is not True
+        return self.plain_loss is None and self._copy is not None and unweighted
 
     @property
     def plain_loss(self) -> tuple[LossKind, int | None] | None:

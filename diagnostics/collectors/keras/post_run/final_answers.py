@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from diagnostics.collectors.keras.examine.kept_outputs import KeptOutputs, by_name, names_of_outputs
+from diagnostics.collectors.keras.examine.kept_outputs import KeptOutputs, by_name, keep_outputs, names_of_outputs
 from diagnostics.collectors.keras.optimizer import steps_made
 from diagnostics.collectors.keras.post_run import PostRunCheck
 from diagnostics.collectors.shared.learnability import simple_fit
@@ -21,23 +21,29 @@ from diagnostics.facts.array import Array
 from diagnostics.facts.course import FinalAnswers, OutputScore
 from diagnostics.facts.loss_contracts import LossKind
 
+if TYPE_CHECKING:
+    from diagnostics.collectors.keras.watch.sampled_rows import SampledRows
+
 PART = 128  # rows at a time
 LEAST = 1e-12  # of a probability
 NEAR = 0.95  # of the constant prediction's error: below it no fit is made
 
 
 class OutputScores(PostRunCheck):
-    """Asks about the rows that the examination has kept."""
+    """Asks about the rows that the examination has kept, or that a running `fit` has drawn."""
 
     kept: KeptOutputs | None = None
+    drawn: SampledRows | None = None
 
     def on_examined(self, model: keras.Model, pipeline: Any) -> None:
         """See `PostRunCheck.on_examined`."""
-        self.kept = getattr(pipeline, "outputs_kept", None)
+        self.kept, self.drawn = getattr(pipeline, "outputs_kept", None), getattr(pipeline, "rows_drawn", None)
 
     def facts(self) -> Iterable[FinalAnswers | None]:
         """Return the scores; nothing where no rows were kept."""
         kept = self.kept
+        if kept is None and self.drawn is not None:
+            kept = keep_outputs(self.subject.model, self.drawn)
         return () if kept is None else (final_answers(self.subject.model, kept, self.subject.deadline),)
 
 
@@ -82,7 +88,7 @@ def _scores(kept: KeptOutputs, answers: Mapping[str, Array]) -> Iterator[OutputS
             fit = simple_fit(kept.inputs[0], targets, wanted.kind != "mean_squared_error")
         yield OutputScore(
             name, wanted.kind, len(targets), error, least, (float(values.min()), float(values.max())),
-            float(targets.mean()), float(targets.std()), fit,
+            float(targets.mean()), float(targets.std()), fit, wanted.weight,
         )  # fmt: skip
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import keras
 import numpy as np
 
 from diagnostics.collectors.keras.batch import as_array, unpack
@@ -22,7 +24,8 @@ class SampledRows:
 
     def __init__(self) -> None:
         self._taken, self._stride = 0, 1
-        self._kept: list[tuple[Array, Array]] = []  # inputs and targets of each batch
+        self._kept: list[tuple[Array, ...]] = []  # inputs and targets of each batch
+        self._structure: Any = None  # of inputs and targets, if there are several targets
         self._closed = False
 
     def take(self, batch: Any) -> None:
@@ -30,12 +33,14 @@ class SampledRows:
         self._taken += 1
         if self._closed or (self._taken - 1) % self._stride:
             return
-        pair = _rows_of(batch)
-        if pair is None or len({(x.shape[1:], y.shape[1:]) for x, y in [*self._kept[:1], pair]}) > 1:
+        rows: tuple[Array, ...] | None = _rows_of(batch)
+        if rows is None and (several := _rows_of_several(batch)) is not None:
+            rows, self._structure = several
+        if rows is None or (self._kept and _shapes(rows) != _shapes(self._kept[0])):
             self._closed, self._kept = True, []
             return
-        self._kept.append(pair)
-        while len(self._kept) > BATCHES or sum(x.nbytes for x, _ in self._kept) > KEPT_BYTES:
+        self._kept.append(rows)
+        while len(self._kept) > BATCHES or sum(part.nbytes for parts in self._kept for part in parts) > KEPT_BYTES:
             self._kept = self._kept[::2]
             self._stride *= 2
 
@@ -46,15 +51,50 @@ class SampledRows:
             kind: of the loss.
             num_classes: that it tells apart; None where its targets name no classes.
         """
-        if len(self._kept) < 2:
+        if len(self._kept) < 2 or self._structure is not None or self._drifts(1):
             return None
         inputs, targets = (np.concatenate(parts) for parts in zip(*self._kept, strict=True))
-        half = sum(len(y) for _, y in self._kept[: len(self._kept) // 2])
-        early, late = targets[:half], targets[half:]
-        error = np.sqrt(early.var(axis=0) / max(1, len(early)) + late.var(axis=0) / max(1, len(late)))
-        if (np.abs(early.mean(axis=0) - late.mean(axis=0)) > DRIFT * error + 1e-12).any():
-            return None
         return rows_of_loss(kind, inputs, targets, num_classes)
+
+    def batches(self) -> Iterator[Any]:
+        """Yield inputs and several targets, evenly from the whole run; nothing if the targets change."""
+        if len(self._kept) < 2 or self._structure is None:
+            return
+        first_target = len(keras.tree.flatten(self._structure[0]))
+        if any(map(self._drifts, range(first_target, len(self._kept[0])))):
+            return
+        for parts in (*self._kept[::2], *self._kept[1::2]):
+            yield keras.tree.pack_sequence_as(self._structure, list(parts))
+
+    def _drifts(self, place: int) -> bool:
+        """Return whether the numbers at one place of the rows change in the course of the run."""
+        columns = [parts[place].reshape(len(parts[place]), -1) for parts in self._kept]
+        half = sum(map(len, columns[: len(columns) // 2]))
+        values = np.concatenate(columns).astype(np.float64)
+        early, late = values[:half], values[half:]
+        error = np.sqrt(early.var(axis=0) / max(1, len(early)) + late.var(axis=0) / max(1, len(late)))
+        return bool((np.abs(early.mean(axis=0) - late.mean(axis=0)) > DRIFT * error + 1e-12).any())
+
+
+def _shapes(rows: tuple[Array, ...]) -> list[tuple[int, ...]]:
+    return [part.shape[1:] for part in rows]
+
+
+def _rows_of_several(batch: Any) -> tuple[tuple[Array, ...], Any] | None:
+    """Return some rows of inputs and several targets, and their structure; None if unclear."""
+    try:
+        x, y, weights = unpack(batch)
+    except StageFailed:
+        return None
+    if weights is not None or not isinstance(y, dict | list | tuple):
+        return None
+    leaves = [as_array(leaf) for leaf in keras.tree.flatten((x, y))]
+    numbers = [
+        leaf[:ROWS].copy() for leaf in leaves if leaf is not None and leaf.ndim and leaf.dtype.kind in "fiub"
+    ]
+    if len(numbers) < len(leaves) or len({len(leaf) for leaf in numbers}) != 1:
+        return None
+    return tuple(numbers), keras.tree.map_structure(lambda _: 0, (x, y))
 
 
 def _rows_of(batch: Any) -> tuple[Array, Array] | None:

@@ -8,6 +8,7 @@ from typing import Any
 from torch import nn
 
 from diagnostics.collectors.probe import Probe
+from diagnostics.taps.torch import ModuleCall
 
 from .first_step_pipeline import FirstPass
 
@@ -29,6 +30,9 @@ class LoopProbe(Probe[Any]):
 
     def on_evaluation(self, module: nn.Module, inputs: Any) -> None:
         """Before the script calls a module, but for one in training mode and with gradients."""
+
+    def on_call(self, call: ModuleCall) -> None:
+        """Before the script calls a module."""
 
     def facts(self) -> Iterator[tuple[Any, Any]]:
         """Yield facts at the script's end, each with what watches the loop that it is about."""

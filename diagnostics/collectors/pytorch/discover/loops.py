@@ -194,6 +194,7 @@ class LoopFinder(Generic[W]):
         learns = torch.is_grad_enabled()
         if self.short.watched and not (learns and module.training):
             self._probes.tell(LoopProbe.on_evaluation, module, inputs)
+        self._probes.tell(LoopProbe.on_call, call)
         if not learns:
             return
         if self.on_call is not None:  # also while suspended, within a Trainer

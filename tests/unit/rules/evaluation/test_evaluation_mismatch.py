@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.calls import ObjectLedger
 from diagnostics.facts.data import NO_TOKEN, RefittedEncoder, TokenSides
 from diagnostics.facts.dependence import DependenceFacts, ShiftedPositions
 from diagnostics.facts.inputs import CutGenerations, InputFacts, InputSample, TargetSides
@@ -359,3 +360,15 @@ class TestRefittedEncoder:
     @pytest.mark.parametrize(("shared", "moved"), [(150, 30), (7, 7), (0, 0)])
     def test_is_silent_where_few_do(self, shared, moved):
         assert self.judge(shared, moved) is None
+
+
+class TestSinglePositions:
+    def test_warns_of_a_layer_that_never_gets_its_state(self):
+        ledger = ObjectLedger("Writer", recurrent="rnn (LSTM)", lone_positions=300, trained_length=64)
+        finding = RULE.from_single_positions(ledger)
+        assert (finding.severity, finding.evidence["cause"]) == ("warning", "dropped state")
+        assert "300 times" in finding.message
+
+    def test_needs_such_calls(self):
+        with pytest.raises(NotApplicable):
+            RULE.from_single_positions(ObjectLedger("Writer"))

@@ -190,6 +190,23 @@ class TestFromAnswers:
         assert (finding.rule, finding.severity) == ("not-learning", "warning")
         assert finding.evidence["output"] == "price"
 
+    def test_names_the_output_whose_loss_outweighs_an_unlearned_one(self):
+        fit = SimpleFit(250, 250, 0.66, 0.1, linear=True, of_classes=True)
+        price = score("price", "mean_squared_error", 1.1e9, 4e9, answers=(9e4, 6e5))
+        finding = RULE.from_answers(FinalAnswers((price, score(error=94.0, fit=fit)), 1420))
+        assert (finding.severity, finding.evidence["output"]) == ("warning", "style")
+        assert finding.evidence["dominant"] == "price"
+        assert "'price'" in str(finding.fix)
+
+    @pytest.mark.parametrize(
+        "change", [{"weight": 1e-9}, {"error": 0.5, "constant_error": 4.0}], ids=["weighted", "small"]
+    )
+    def test_names_no_output_whose_loss_is_of_the_same_size(self, change):
+        price = score("price", "mean_squared_error", 1.1e9, 4e9, answers=(9e4, 6e5))
+        other = dataclasses.replace(price, **change)
+        finding = RULE.from_answers(FinalAnswers((other, score(fit=FITS)), 1420))
+        assert (finding.evidence["output"], finding.evidence["dominant"]) == ("style", None)
+
     def test_names_a_penalty_that_leaves_nothing_to_learn(self):
         of_classes = SimpleFit(250, 250, 0.66, 0.1, linear=True, of_classes=True)
         finding = RULE.from_answers(FinalAnswers((score(fit=of_classes),), 320))

@@ -32,7 +32,7 @@ class InnerCalls:
     def __init__(self) -> None:
         self._called: list[tuple[weakref.ref[nn.Module], str, list[weakref.ref[Tensor]]]] = []
 
-    def add(self, module: nn.Module, arguments: tuple[Any, ...]) -> None:
+    def add(self, module: nn.Module, arguments: tuple[Any, ...], *_: Any) -> None:
         """Remember a call that is about to run, if its input was computed from parameters."""
         if len(self._called) >= MAX_INNER or isinstance(module, torch.jit.ScriptModule):
             return
