@@ -435,6 +435,7 @@ class DependenceFacts:
             not known.
         last_step_of: the same of the last step.
         statistics: of a classifier with batch norm; None otherwise.
+        reads_ahead: whether the answer for a token depends on later ones; None if not known.
         untrained: weights that are random; None if there are none, or not known.
     """
 
@@ -468,4 +469,5 @@ class DependenceFacts:
     first_step_of: int | None = None
     last_step_of: int | None = None
     statistics: StatisticsFacts | None = None
+    reads_ahead: bool | None = None
     untrained: UntrainedFacts | None = None
