@@ -333,7 +333,7 @@ class TorchSetup(Setup):
         places, others = self._table.prediction
         with torch.no_grad():
             found = self._returned(self.rows.first)
-        return found.numel() == len(self.rows.first) * places * math.prod(others)
+        return bool(found.numel() == len(self.rows.first) * places * math.prod(others))
 
     def _target(self, rows: Array) -> Tensor:
         target = torch.from_numpy(self.rows.target[rows])
