@@ -111,6 +111,7 @@ class Walk:
     def _report(self) -> Report:
         from diagnostics.facts.data import DatasetFacts, DatasetLength
         from diagnostics.facts.loss_call import LossCalls
+        from diagnostics.facts.loss_graph import LossGraph
         from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts, OutputFacts
         from diagnostics.facts.trials import TrialFacts
         from diagnostics.report.build import evaluated
@@ -130,6 +131,7 @@ class Walk:
                     OutputFacts,
                     LossFacts,
                     LossCalls,
+                    LossGraph,
                     TrialFacts,
                     ModelFacts,
                     OptimizerFacts,

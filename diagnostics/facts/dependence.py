@@ -238,12 +238,19 @@ class SamenessFacts:
         apart: how far the mean answer is from the mean input.
         level: how far the mean input is from 0.
         numbers: in an answer.
+        known: whether the target is known to be the input; otherwise it has its size, and no target is known.
+        linear: share of the squared differences of half of the inputs that a few principal components of the other
+            half keep; None if there are too few inputs.
+        components: how many these are.
     """
 
     answers: float
     apart: float
     level: float
     numbers: int
+    known: bool = True
+    linear: float | None = None
+    components: int = 0
 
 
 @frozen
@@ -424,7 +431,7 @@ class DependenceFacts:
             ``packing``, ``copy``, ``linear``, ``dropout``, ``order`` and ``statistics``.
         trained: whether the model was the one at the run's end.
         moved: the largest change of the answer to an example when all come in reverse order; None if not known.
-        sameness: of a model whose target is its input; None otherwise.
+        sameness: of a model whose target is its input, or may be; None otherwise.
         linear: of a model of several layers that is linear; None if it is not, or not known.
         dropped: the least share of answers that are exactly 0 in training mode, where none is in evaluation mode;
             None if not known, as where some are.
@@ -435,6 +442,7 @@ class DependenceFacts:
             not known.
         last_step_of: the same of the last step.
         statistics: of a classifier with batch norm; None otherwise.
+        reads_ahead: whether the answer for a token depends on later ones; None if not known.
         untrained: weights that are random; None if there are none, or not known.
     """
 
@@ -468,4 +476,5 @@ class DependenceFacts:
     first_step_of: int | None = None
     last_step_of: int | None = None
     statistics: StatisticsFacts | None = None
+    reads_ahead: bool | None = None
     untrained: UntrainedFacts | None = None

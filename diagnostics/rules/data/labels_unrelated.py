@@ -9,8 +9,10 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.array import Array
 from diagnostics.facts.course import RowLedger, SimpleFit, TargetHistory
 from diagnostics.facts.data import OrientedPairs
+from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.facts.written import WrittenPattern, WrittenPatterns
 from diagnostics.rules.shared.learnable import is_learnable, is_unrelated
@@ -25,6 +27,7 @@ TAGGED, TAGS = 8, 4  # rows with a tag for each token, and tags in a row
 DIFFERENT = 0.1  # of the rows: their start token, which has no meaning of its own, has an unusual tag
 PAIRS, APART_PAIRS = 8, 3  # least number of readings compared, and of those that no single flip explains
 TAIL = 4  # one in this many tokens of a row, at its end
+SPECIAL = 2  # tokens of a row that have no tag of their own: the start token and the end token
 
 
 class LabelsUnrelated(Rule):
@@ -41,8 +44,8 @@ class LabelsUnrelated(Rule):
     second is inputs that are filtered by content while their targets are only cut to the same length.
 
     If the model tags tokens, the rule checks whether the start tokens of one batch have several different tags,
-    while the tokens at the ends of its rows have at most one. For the first batch of a run, it checks whether the
-    collator or the loop reordered the inputs without the targets.
+    while the tokens at the ends of its rows have at most one, or the last two of each row have none. For the first
+    batch of a run, it checks whether the collator or the loop reordered the inputs without the targets.
 
     In a PyTorch loop, it also reads rows with an image and a mask several times, in a separate process. It finds
     the flips and rotations that turn one reading of the image into another, and those that do so for the mask.
@@ -83,7 +86,9 @@ class LabelsUnrelated(Rule):
     prediction's error on the other rows. The model may then only have memorised its rows.
 
     For tags, the batch must have at least 8 rows. At least 10% of its start tokens must have a different tag from
-    the majority, while all tokens in the last quarter of every row share one tag or are ignored.
+    the majority, while all tokens in the last quarter of every row share one tag or are ignored. Alternatively,
+    every row ends with the same end token, exactly this token and the one before it have no tag, and the
+    predictions depend on later tokens. Otherwise, the targets may be meant for the next token.
 
     A mask has at most 16 different values, and an image more. At least 8 pairs of readings must be exact flips or
     rotations (by multiples of 90°) of each other, and in at least 3 of them, the image and the mask must have no
@@ -200,34 +205,15 @@ class LabelsUnrelated(Rule):
     @check
     def from_tags(self, batch: BatchFacts, outputs: OutputFacts, model: ModelFacts) -> Finding | None:
         """Look for word tags at the positions of word pieces: they begin too early and are too few."""
-        ids, tags, mask = batch.token_ids, batch.labels, batch.attention_mask
-        if (
-            ids is None
-            or tags is None
-            or mask is None
-            or not ids.shape == tags.shape == mask.shape
-            or ids.ndim != 2
-        ):
-            raise NotApplicable("needs a tag and an attention-mask value for each token")
-        if (
-            outputs.num_classes in (None, model.embedding_rows)
-            or len(ids) < TAGGED
-            or not np.isin(mask, (0, 1)).all()
-        ):
-            raise NotApplicable(f"needs a token-classification model and at least {TAGGED} rows")
-        real, known = mask == 1, tags != (-100 if batch.ignore_index is None else batch.ignore_index)
-        start = ids[0, 0]
-        if not (real[:, 0] & (ids[:, 0] == start)).all() or (ids[:, 1:][real[:, 1:]] == start).any():
-            raise NotApplicable("needs rows that begin with a start token")
-        if not known[:, 0].all() or (known & real).sum(axis=1).min() < TAGS:
-            return None
-        counts = np.unique(tags[:, 0], return_counts=True)[1]
+        ids, tags, real, known = _tagged(batch, outputs, model)
+        count = _tags_of_start(tags, known, real)
         place, length = real.cumsum(axis=1), real.sum(axis=1, keepdims=True)
         tail = real & known & (place > length - length // TAIL)
-        if counts.sum() - counts.max() < DIFFERENT * len(ids) or len(np.unique(tags[tail])) > 1:
+        if count is None or len(np.unique(tags[tail])) > 1:
             return None
+        start = int(ids[0, 0])
         return self.found(
-            f"Every row begins with a start token (id {start}), yet that position has {len(counts)} different "
+            f"Every row begins with a start token (id {start}), yet that position has {count} different "
             "tags in this batch, and the last quarter of each row has "
             f"{'no tags' if not tail.any() else 'the same tag throughout'}. There is one tag per word, but the "
             "tokens are subwords, preceded by a start token, so the tags are misaligned with the words.",
@@ -235,7 +221,31 @@ class LabelsUnrelated(Rule):
                 "labels = [-100 if i is None else tags[i] for i in tokenized.word_ids()]",
                 "tag only the first subword of each word, and give all other tokens the label -100",
             ),
-            evidence={"start_token": int(start), "tags_of_it": len(counts), "rows": len(ids)},
+            evidence={"start_token": start, "tags_of_it": count, "rows": len(ids)},
+            severity="warning",
+        )
+
+    @check
+    def from_early_tags(
+        self, batch: BatchFacts, outputs: OutputFacts, model: ModelFacts, dependence: DependenceFacts
+    ) -> Finding | None:
+        """Look for tags of all tokens that begin at the start token instead of behind it."""
+        ids, tags, real, known = _tagged(batch, outputs, model)
+        if not dependence.reads_ahead:  # otherwise the targets may be meant for the next token
+            raise NotApplicable("needs a model that reads a whole text before it tags a token")
+        count = _tags_of_start(tags, known, real)
+        if count is None or not _misses_end(ids, real, known):
+            return None
+        start = int(ids[0, 0])
+        return self.found(
+            f"Tags are one position too early: the start token (id {start}) has {count} different tags in this "
+            f"batch, and in each of its {len(ids)} rows, the last two tokens (the last subword and the end token) "
+            "have none. Every tag belongs to the next token, so the model is trained to tag the wrong one.",
+            fix=(
+                "labels = [-100, *labels, -100]  # for the start token and the end token",
+                "labels = [-100 if i is None else tags[i] for i in tokenized.word_ids()]",
+            ),
+            evidence={"start_token": start, "tags_of_it": count, "rows": len(ids), "one_early": True},
             severity="warning",
         )
 
@@ -279,6 +289,37 @@ class LabelsUnrelated(Rule):
             evidence={"inputs": inputs, "targets": targets},
             where=cut.where,
         )
+
+
+def _tagged(batch: BatchFacts, outputs: OutputFacts, model: ModelFacts) -> tuple[Array, Array, Array, Array]:
+    """Return the tokens of rows with a start token, their tags, which are no padding, and which have a tag."""
+    ids, tags, mask = batch.token_ids, batch.labels, batch.attention_mask
+    if ids is None or tags is None or mask is None or not ids.shape == tags.shape == mask.shape or ids.ndim != 2:
+        raise NotApplicable("needs a tag and an attention-mask value for each token")
+    if outputs.num_classes in (None, model.embedding_rows) or len(ids) < TAGGED or not np.isin(mask, (0, 1)).all():
+        raise NotApplicable(f"needs a token-classification model and at least {TAGGED} rows")
+    real, known = mask == 1, tags != (-100 if batch.ignore_index is None else batch.ignore_index)
+    start = ids[0, 0]
+    if not (real[:, 0] & (ids[:, 0] == start)).all() or (ids[:, 1:][real[:, 1:]] == start).any():
+        raise NotApplicable("needs rows that begin with a start token")
+    return ids, tags, real, known
+
+
+def _tags_of_start(tags: Array, known: Array, real: Array) -> int | None:
+    """Return how many different tags the start tokens have; None if almost all have the same, or none."""
+    if not known[:, 0].all() or (known & real).sum(axis=1).min() < TAGS:
+        return None
+    counts = np.unique(tags[:, 0], return_counts=True)[1]
+    return len(counts) if counts.sum() - counts.max() >= DIFFERENT * len(tags) else None
+
+
+def _misses_end(ids: Array, real: Array, known: Array) -> bool:
+    """Return whether all tokens are tagged but the end token and the one before it."""
+    place, length = real.cumsum(axis=1), real.sum(axis=1, keepdims=True)
+    last = real & (place == length)
+    end = ids[last]
+    closed = (end == end[0]).all() and not (ids[real & ~last] == end[0]).any()
+    return bool(closed and np.array_equal(known & real, real & (place <= length - SPECIAL)))
 
 
 def _of_other_rows(fit: SimpleFit | None) -> str:

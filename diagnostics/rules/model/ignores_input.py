@@ -10,7 +10,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import Verdicts
-from diagnostics.facts.dependence import DependenceFacts
+from diagnostics.facts.dependence import DependenceFacts, SamenessFacts
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.facts.training import LossHistory, StepHistory
 from diagnostics.facts.trials import OverfitFacts
@@ -22,6 +22,10 @@ ROUNDING = 1e-6
 STEPS = 200  # of training; after these, predictions for different inputs should differ
 MAX_SPREAD = 0.2  # of the spread of the inputs, which is 4% of their variance; the predictions vary less than this
 NEAR, LEVEL = 0.35, 0.35  # of the same: the predictions' largest distance from the mean input, its smallest from 0
+CONSTANT, STRUCTURED = (
+    0.01,
+    0.5,
+)  # where 0 is the mean: of the inputs' spread; of their squares, kept by a few numbers
 FALLS = 0.98  # of the loss of the third quarter; if the last quarter is lower, the loss is still falling
 CLEARLY_BELOW = 0.99  # of the best constant prediction's loss: far more than rounding errors
 
@@ -32,7 +36,9 @@ class IgnoresInput(Rule):
     ## What it does
     Trains a copy of the model on one batch and compares its predictions for different examples, before and after
     training. If the model's target is its own input, as for an autoencoder, the rule compares the predictions of
-    the trained model. A softmax over a single unit is found without training, because every prediction is 1.
+    the trained model. It does the same if no target is known, as in a `train_step` of your own, and the output is
+    as large as the only input. A softmax over a single unit is found without training, because every prediction is
+    1.
 
     ## Why it is bad
     The input does not reach the output, so training can only find the best constant prediction. The loss still
@@ -58,9 +64,13 @@ class IgnoresInput(Rule):
 
     An autoencoder is reported after 200 steps or more if
 
-    - its predictions are close to the mean input, and that mean is not close to 0,
+    - its predictions are close to the mean input,
     - its predictions vary less than 20% as much from example to example as the inputs do, and
     - the loss fell by less than 2% from the third quarter of the run to the last.
+
+    If the mean input is close to 0 or the target is not known, the predictions must vary less than 1% as much as
+    the inputs. The inputs must also have structure: up to 8 principal components fitted to half of a batch must
+    keep at least half of the variance of the other half. The mean is the best prediction for pure noise.
 
     ## Known problems
     Batches in which all inputs or all labels are equal are not checked. Nothing is reported if the copy's loss
@@ -141,33 +151,53 @@ class IgnoresInput(Rule):
         """Compare a trained autoencoder's reconstructions of different inputs."""
         same = dependence.sameness
         if not dependence.trained or same is None:
-            raise NotApplicable("needs a trained model whose target is its input")
+            raise NotApplicable("needs a trained model whose output has the size of its input")
         if steps.total_steps < STEPS:
             raise NotApplicable(f"needs at least {STEPS} steps")
-        if (
-            not same.answers < MAX_SPREAD
-            or not same.apart < NEAR
-            or not same.level > LEVEL
-            or _still_falls(losses)
-        ):
+        if not same.answers < MAX_SPREAD or not same.apart < NEAR or _still_falls(losses):
+            return None
+        if not (same.known and same.level > LEVEL) and not _loses_structure(same):
             return None
         return self.found(
             f"After {steps.total_steps:,} steps, the model returns nearly the same {same.numbers:,} values for "
-            "every input, roughly the mean of the inputs. The predictions vary only "
-            f"{same.answers:.2g} times as much as the inputs.",
+            f"every input, roughly the mean of the inputs. The predictions vary {_times(same.answers)} as much as "
+            f"the inputs.{_of_components(same)}",
             fix=(
                 "for a variational autoencoder, sum both loss terms over the values of each example, and average "
                 "over the batch",
                 "for a variational autoencoder, give the KL term a smaller weight at first",
                 "print each term of the loss: a term that outweighs the others dominates training",
             ),
-            evidence={"answers_differ": same.answers, "from_the_mean": same.apart, "numbers": same.numbers},
+            evidence={
+                "answers_differ": same.answers,
+                "from_the_mean": same.apart,
+                "numbers": same.numbers,
+                "kept_by_components": same.linear,
+            },
             severity="warning",
         )
 
     def explains(self, cause: Finding, finding: Finding) -> bool | None:
         """A softmax over one unit gives 1 in any model: nothing else is needed to explain that."""
         return False if finding.rule == self.name and finding.evidence.get("units") == 1 else None
+
+
+def _loses_structure(same: SamenessFacts) -> bool:
+    """Return whether answers are the same for inputs that a few numbers describe; noise has no such structure."""
+    return same.answers < CONSTANT and same.linear is not None and same.linear >= STRUCTURED
+
+
+def _of_components(same: SamenessFacts) -> str:
+    if same.linear is None or same.linear < STRUCTURED:
+        return ""
+    return (
+        f" The inputs have structure: {same.components} principal components fitted to half of a batch keep "
+        f"{same.linear:.0%} of the variance of the other half."
+    )
+
+
+def _times(share: float) -> str:
+    return "less than 0.001 times" if share < 1e-3 else f"only {share:.2g} times"
 
 
 def _still_falls(losses: LossHistory) -> bool:

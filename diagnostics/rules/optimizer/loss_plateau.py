@@ -17,6 +17,7 @@ from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import LossHistory, NoGradHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.shared import loss_curve, lr_trial, update_size
+from diagnostics.rules.shared.update_size import warms_up
 from diagnostics.rules.shared.whole_run import check_whole, last_third
 from diagnostics.text.join import among
 
@@ -30,6 +31,9 @@ REFERENCE, COMPARED = 0.9, 8  # of the steps run the model without gradients, on
 ONE_BY_DESIGN = ("Exp", "Div")  # exp(log_p - log_p.detach()) and loss / loss.detach() are 1, with a gradient
 UNIT = 1e-3  # by which the length of a vector may differ from 1
 LITTLE = 0.9  # of the loss of equal scores: the lowest loss of cosines times a small constant
+SCORED = ("T", "Transpose", "Permute", "Mul", "Div", "Add", "Sub", "MaskedFill")  # from a product of embeddings
+PAIRED_STEPS, FEWEST_PAIRS = 200, 8  # of a run with a contrastive loss; rows of a batch
+NEAR, FALLING = 0.02, 0.005  # of the loss of equal scores: distance from it; decrease from a third to the next
 TRANSPOSED = ("T", "Transpose", "Permute")
 MOVED = 1.0  # of the weights' norm: the sum of all updates, if they all pointed in one direction
 
@@ -42,12 +46,14 @@ class LossPlateau(Rule):
     the level of a constant prediction in the last third of the steps, while a copy at another rate gets well below
     that level.
 
-    In a watched run, the rule checks three things:
+    In a watched run, the rule checks four things:
 
     - The rule compares the cross entropy of the predictions at the sampled steps with the entropy of their labels.
     - The rule checks whether any loss is constant at the end of the run even though each batch contains different
       rows. The predictions may have collapsed (as with a triplet loss stuck at its margin), or the loss compares
       the model with itself (as with a preference loss whose reference model is not a copy).
+    - If each row is to find its partner among the rows of its batch, the rule compares the cross entropy with its
+      value when all pairs get the same score.
     - If the scores of a cross entropy are cosines times a constant, the rule computes the lowest loss that is
       possible.
 
@@ -92,6 +98,10 @@ class LossPlateau(Rule):
     other. The batches must differ and the weights must change. The model is reported as its own reference if it
     also runs without gradients in at least 90% of the steps.
 
+    If the rows of a batch are compared with each other (at least 8, by a product of two embeddings), the average
+    loss of the last third of at least 200 steps must be within 2% of the logarithm of their number. The same must
+    hold for the third before, and the loss must not have fallen by more than 0.5% since.
+
     If the scores are cosines, the lowest possible loss must be at least 90% of the loss that results from equal
     scores.
 
@@ -129,6 +139,39 @@ class LossPlateau(Rule):
                 "multiply by a scale of 10 to 64: scores = similarity * scale",
             ),
             evidence={"factor": factor, "classes": classes, "lowest": lowest, "chance": chance},
+        )
+
+    @check
+    def from_candidates(
+        self, graph: LossGraph, steps: StepHistory, losses: LossHistory, verdicts: Verdicts
+    ) -> Finding | None:
+        """Compare a cross entropy over the pairs of a batch with its value if all pairs score the same."""
+        if not (count := _paired_scores(graph)):
+            raise NotApplicable
+        check_whole(steps, verdicts)
+        if steps.total_steps < PAIRED_STEPS or warms_up(steps):
+            raise NotApplicable(f"needs {PAIRED_STEPS} steps, and a run that is past its learning-rate warm-up")
+        last = last_third(losses, steps.total_steps)
+        before = last_third(losses, steps.total_steps, further=1)
+        if min(len(last), len(before)) < FEWEST or not np.isfinite([*before, *last]).all():
+            raise NotApplicable(f"needs at least {FEWEST} finite losses in each third of the run")
+        chance, ended = math.log(count), float(last.mean())
+        if verdicts.found or abs(ended - chance) > NEAR * chance:
+            return None
+        if abs(float(before.mean()) - chance) > NEAR * chance or before.mean() - ended > FALLING * chance:
+            return None
+        return self.found(
+            f"The contrastive loss is stuck at the chance level: it averages {ended:.4g} over the last third of "
+            f"{steps.total_steps:,} steps. If all {count} candidates of a row had the same score, it would be "
+            f"{chance:.4g}, the logarithm of {count}. So the model cannot tell the right pair from the others.",
+            fix=(
+                "shuffle both sides in the same order: put them into one dataset, "
+                "DataLoader(TensorDataset(a, b), shuffle=True)",
+                "print ten pairs exactly as the model receives them, and check that they match",
+                "train on one batch for 200 steps: if the loss falls, look at the pairs; if not, at the model",
+            ),
+            evidence={"ended": ended, "chance": chance, "candidates": count, "steps": steps.total_steps},
+            step=steps.total_steps - 1,
         )
 
     @check
@@ -303,6 +346,24 @@ def _cosine_scores(graph: LossGraph) -> tuple[int, float] | None:
         if factor and product.operation == "Mm" and all(abs(length - 1) <= UNIT for length in lengths):
             return softmax.shape[-1], factor
     return None
+
+
+def _paired_scores(graph: LossGraph) -> int:
+    """Return how many candidates each row of a batch has for its partner; 0 if a cross entropy is of classes."""
+    counts = set()
+    for loss in graph.nodes:
+        if loss.operation not in ("NllLoss", "NllLoss2D"):
+            continue
+        softmax = graph.nodes[loss.trained[0][0]] if loss.trained else None
+        if softmax is None or softmax.operation != "LogSoftmax" or not softmax.trained:
+            return 0
+        product = graph.nodes[graph.source(softmax.trained[0][0], SCORED, alone=False)]
+        square = softmax.shape is not None and len(softmax.shape) == 2 and softmax.shape[0] == softmax.shape[1]
+        if not square or product.operation != "Mm" or len(product.trained) < 2:
+            return 0
+        counts.add(softmax.shape[1] if softmax.shape else 0)
+    (count,) = counts if len(counts) == 1 else (0,)
+    return count if count is not None and count >= FEWEST_PAIRS else 0
 
 
 def _factor(product: Node) -> float:

@@ -14,7 +14,7 @@ from diagnostics.collectors.shared.dependence.examples import (
     dropped_answers,
     example_axis,
 )
-from diagnostics.collectors.shared.dependence.future import compare_future
+from diagnostics.collectors.shared.dependence.future import compare_future, reads_ahead
 from diagnostics.collectors.shared.dependence.inputs import compare_inputs
 from diagnostics.collectors.shared.dependence.linearity import find_linear
 from diagnostics.collectors.shared.dependence.packing import compare_packed
@@ -48,6 +48,7 @@ def measure(subject: KerasSubject) -> DependenceFacts:
         packing = by_part(why_not, "packing", compare_packed, subject)
         dropped = by_part({}, "dropout", dropped_answers, subject)
         statistics = by_part(why_not, "statistics", compare_statistics, subject)
+        ahead = by_part({}, "future", reads_ahead, subject)
     return replace(
         facts,
         future=future,
@@ -55,6 +56,7 @@ def measure(subject: KerasSubject) -> DependenceFacts:
         packing=packing,
         dropped=dropped,
         statistics=statistics,
+        reads_ahead=ahead,
         why_not=why_not,
     )
 

@@ -17,7 +17,7 @@ from diagnostics.collectors.shared.dependence.examples import (
     example_axis,
     moved_by_place,
 )
-from diagnostics.collectors.shared.dependence.future import compare_future
+from diagnostics.collectors.shared.dependence.future import compare_future, reads_ahead
 from diagnostics.collectors.shared.dependence.inputs import compare_inputs, used_of_first
 from diagnostics.collectors.shared.dependence.linearity import find_linear
 from diagnostics.collectors.shared.dependence.packing import compare_packed
@@ -121,6 +121,7 @@ def measure(subject: Subject) -> DependenceFacts:
         dropped = by_part({}, "dropout", dropped_answers, subject)
         drawn = by_part(why_not, "state", random_state, subject)
         statistics = by_part(why_not, "statistics", compare_statistics, subject)
+        ahead = by_part({}, "future", reads_ahead, subject)
     return replace(
         facts,
         future=future,
@@ -133,6 +134,7 @@ def measure(subject: Subject) -> DependenceFacts:
         dropped=dropped,
         random_state=drawn,
         statistics=statistics,
+        reads_ahead=ahead,
         why_not=why_not,
     )
 

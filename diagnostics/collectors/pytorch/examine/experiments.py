@@ -89,6 +89,8 @@ def experiments(run: Run, deadline: float, steps: int = STEPS) -> Experiments | 
             return table
         if run.value is not None:
             setup = TorchSetup(run, table)
+            if not setup.has_places():
+                return "its loss reads something else than what its model returns"
             value, other = setup.loss(setup.rows.first), setup.loss(setup.rows.first)  # dropout draws others
             tolerance = REL_TOLERANCE if other == value else RANDOM_REL_TOLERANCE
             if not abs(value - run.value) <= tolerance * max(abs(run.value), TINY):
@@ -306,7 +308,7 @@ class TorchSetup(Setup):
                 group["weight_decay"] = 0.0
         return optimizer
 
-    def _prediction(self, rows: Array) -> Tensor:
+    def _returned(self, rows: Array) -> Tensor:
         kind = next((p.dtype for p in self.model.parameters() if p.is_floating_point()), None)
         given: dict[str, Tensor] = dict(self._table.constants)
         for path, values in self.rows.inputs.items():
@@ -320,8 +322,18 @@ class TorchSetup(Setup):
                 prediction = prediction_in(self.model(*args, **kwargs))
         if prediction is None:
             raise ValueError("the model returns no tensor")
+        return prediction
+
+    def _prediction(self, rows: Array) -> Tensor:
         places, others = self._table.prediction
-        return prediction.reshape(len(rows) * places, *others)
+        return self._returned(rows).reshape(len(rows) * places, *others)
+
+    def has_places(self) -> bool:
+        """Return whether the model returns what the loss of the script read, and not only a part of it."""
+        places, others = self._table.prediction
+        with torch.no_grad():
+            found = self._returned(self.rows.first)
+        return bool(found.numel() == len(self.rows.first) * places * math.prod(others))
 
     def _target(self, rows: Array) -> Tensor:
         target = torch.from_numpy(self.rows.target[rows])

@@ -17,6 +17,7 @@ SIZES = (7, 11, 13, 5, 6, 9, 10, 8, 4, 3)
 MIN_EXAMPLES = 4  # in a batch
 MIN_ANSWERS = 32  # among fewer a dropout may have dropped none
 MIN_NUMBERS = 16  # of an answer that may be meant to repeat its input
+MAX_COMPONENTS = 8  # principal components of the inputs
 REL_TOLERANCE = 1e-4  # of the answers' size: no more than rounding
 CERTAIN = 10  # a change by the other examples is so many times one between two runs
 SUM_OF_ONE = 1e-3  # how far a sum of probabilities may be from 1
@@ -253,23 +254,50 @@ def _is_by_place(subject: Subject, axis: Axis, back: Array, after: Array) -> boo
 
 
 def _sameness(subject: Subject, axis: Axis) -> SamenessFacts | None:
-    """Compare answers with the inputs that they are to give back, of a model whose target is its input."""
+    """Compare answers with the inputs that they are to give back, of a model whose target is its input.
+
+    Where no target is known, as in a train step of the script's own, the only input may be the target.
+    """
     if axis.of_inputs or axis.of_answers:
         return None
     answers, target = _flat(axis.answers[0].main), subject.target
-    if target is None or target.shape[:1] != (axis.whole,) or target.size != axis.whole * answers.shape[1]:
-        return None
     given = [_flat(array) for array in subject.inputs.values() if array.dtype.kind == "f" and array.ndim > 1]
-    like = _flat(target)
-    if answers.shape[1] < MIN_NUMBERS or not any(np.array_equal(array, like) for array in given):
+    if target is not None:
+        if target.shape[:1] != (axis.whole,) or target.size != axis.whole * answers.shape[1]:
+            return None
+        like = _flat(target)
+        if not any(np.array_equal(array, like) for array in given):
+            return None
+    elif len(subject.inputs) == len(given) == 1 and given[0].shape == (axis.whole, answers.shape[1]):
+        like = given[0]
+    else:
+        return None
+    if answers.shape[1] < MIN_NUMBERS:
         return None
     answer, mean = answers.mean(0), like.mean(0)
     differ = _size(like - mean)
     if not differ > 0:
         return None
+    components = min(MAX_COMPONENTS, len(like) // 8, answers.shape[1] // 4)
     return SamenessFacts(
-        _size(answers - answer) / differ, _size(answer - mean) / differ, _size(mean) / differ, answers.shape[1]
+        _size(answers - answer) / differ,
+        _size(answer - mean) / differ,
+        _size(mean) / differ,
+        answers.shape[1],
+        target is not None,
+        _kept_by(like, components) if components else None,
+        components,
     )
+
+
+def _kept_by(rows: Array, components: int) -> float | None:
+    """Return the share of the squares of every second row that principal components of the others keep."""
+    mean = rows[::2].mean(0)
+    fitted, others = rows[::2] - mean, rows[1::2] - mean
+    if not np.isfinite(rows).all() or not others.any():
+        return None
+    axes = np.linalg.svd(fitted, full_matrices=False)[2][:components]
+    return float(np.square(others @ axes.T).sum() / np.square(others).sum())
 
 
 def _flat(values: Array) -> Array:

@@ -17,6 +17,7 @@ MIN_LENGTH = 4
 MIN_COMPARED = 8  # targets that must equal the next token
 MIN_KINDS = 3  # of tokens among these
 COPIED = 0.5  # share of targets that may equal the token at their own position: more, and it repeats
+AHEAD = 1e-4  # of the largest prediction, by which one must change: far more than rounding errors
 PLACES = (0.25, 0.5, 0.75, 1.0)  # of the positions that count
 
 
@@ -70,6 +71,36 @@ def compare_future(subject: Subject) -> FutureFacts:
     spread = float(np.sqrt(np.square(before.reshape(rows * length, -1).std(0, ddof=1)).mean()))
     past = change_at(position, range(position)) if position else None
     return FutureFacts(change, spread, position, length, name, past)
+
+
+def reads_ahead(subject: Subject) -> bool | None:
+    """Replace the second half of each text, and compare the answers in the first half.
+
+    Returns:
+        Whether an answer of a model with one for each token depends on later tokens; None if it is no such model.
+
+    Raises:
+        OutOfTime: the time is over.
+    """
+    target = subject.target
+    found = [
+        name
+        for name, array in subject.inputs.items()
+        if target is not None and array.shape == target.shape and array.ndim == 2 and array.dtype.kind in "iu"
+        if len(np.unique(array)) >= MIN_KINDS and not np.array_equal(array, target)
+    ]
+    if len(found) != 1 or subject.inputs[found[0]].shape[1] < MIN_LENGTH:
+        return None
+    rows, length = subject.inputs[found[0]].shape
+    before = by_position_or_none(subject.ask(subject.inputs).main, rows, length, 1)
+    again = by_position_or_none(subject.ask(subject.inputs, seed=1).main, rows, length, 1)
+    half = length // 2
+    changed = _with_others(subject.inputs, found[0], 1, range(half, length))
+    after = by_position_or_none(subject.ask(changed).main, rows, length, 1)
+    if before is None or after is None or not np.array_equal(before, again):
+        return None
+    change = np.abs(after[:, :half] - before[:, :half]).max()
+    return bool(change > AHEAD * np.abs(before).max())
 
 
 def by_position_or_none(main: Any, rows: int, length: int, axis: int) -> Any:

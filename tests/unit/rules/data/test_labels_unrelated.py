@@ -10,6 +10,7 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import RowLedger, SimpleFit, TargetHistory
 from diagnostics.facts.data import OrientedPairs
+from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.facts.where import Where
 from diagnostics.facts.written import WrittenPatterns
@@ -117,13 +118,49 @@ MASK = (at < TOKENS[:, None]).astype(int)
 IDS = np.where(at == 0, 2, np.where(at == TOKENS[:, None] - 1, 3, 10 + at)) * MASK
 TAGS = np.random.default_rng(0).integers(0, 3, (len(WORDS), TOKENS.max()))
 OF_WORDS = np.where(at < WORDS[:, None], TAGS, -100)
+ONE_EARLY = np.where(at < TOKENS[:, None] - 2, TAGS, -100)  # one for each piece
 TAGGER = ModelFacts("DistilBertForTokenClassification", "transformers", 9, 9, embedding_rows=60)
+
+
+def tagger(tags, ids=IDS, mask=MASK, classes=3):
+    batch = BatchFacts(len(ids), {"input_ids": ids, "attention_mask": mask}, tags, "labels")
+    return batch, OutputFacts((*ids.shape, classes), classes), TAGGER
+
+
+class TestEarlyTags:
+    def judge(self, tags, ids=IDS, ahead=True):
+        return RULE.from_early_tags(*tagger(tags, ids), DependenceFacts(reads_ahead=ahead))
+
+    def test_of_pieces_one_position_early(self):
+        finding = self.judge(ONE_EARLY)
+        assert (finding.severity, finding.evidence["tags_of_it"]) == ("warning", 3)
+        assert finding.message.startswith("Tags are one position too early: the start token (id 2)")
+
+    @pytest.mark.parametrize("ahead", [False, None], ids=["causal", "unknown"])
+    def test_needs_a_model_that_reads_ahead(self, ahead):
+        with pytest.raises(NotApplicable):
+            self.judge(ONE_EARLY, ahead=ahead)
+
+    @pytest.mark.parametrize(
+        "tags",
+        [
+            np.where(at < TOKENS[:, None] - 1, TAGS, -100),
+            np.where(at == 3, -100, ONE_EARLY),
+            np.where(at == 0, 1, ONE_EARLY),
+            np.where(at == 0, -100, np.where(MASK == 1, TAGS, -100)),
+        ],
+        ids=["one more", "some without", "start of one tag", "behind the start"],
+    )
+    def test_silent_on_other_tags(self, tags):
+        assert self.judge(tags) is None
+
+    def test_silent_without_an_end_token(self):
+        assert self.judge(ONE_EARLY, ids=np.where(IDS == 3, 40 + TAGS, IDS)) is None
 
 
 class TestTags:
     def judge(self, tags, ids=IDS, mask=MASK, classes=3):
-        batch = BatchFacts(len(ids), {"input_ids": ids, "attention_mask": mask}, tags, "labels")
-        return RULE.from_tags(batch, OutputFacts((*ids.shape, classes), classes), TAGGER)
+        return RULE.from_tags(*tagger(tags, ids, mask, classes))
 
     @pytest.mark.parametrize("behind", [-100, 0], ids=["ignored", "no entity"])
     def test_of_words_at_the_places_of_their_pieces(self, behind):

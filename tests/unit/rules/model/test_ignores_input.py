@@ -98,8 +98,9 @@ class TestNotApplicable:
 
 class TestGivesBackTheMean:
     @staticmethod
-    def judge(answers=0.1, apart=0.1, level=0.5, steps=400, trained=True, ends=1.0):
-        seen = DependenceFacts(sameness=SamenessFacts(answers, apart, level, 196), trained=trained)
+    def judge(answers=0.1, apart=0.1, level=0.5, steps=400, trained=True, ends=1.0, known=True, linear=None):
+        same = SamenessFacts(answers, apart, level, 196, known, linear, 8)
+        seen = DependenceFacts(sameness=same, trained=trained)
         history = recorded(
             total_steps=steps, steps=np.arange(steps), layers=(), learning_rates=np.full((steps, 1), 0.1)
         ).steps
@@ -109,6 +110,16 @@ class TestGivesBackTheMean:
     def test_fires_on_a_collapsed_autoencoder(self):
         finding = self.judge()
         assert (finding.rule, finding.severity) == ("ignores-input", "warning")
+
+    @pytest.mark.parametrize("given", [{"level": 0.1}, {"known": False}, {"level": 0.1, "known": False}])
+    def test_fires_where_structured_inputs_all_get_one_answer(self, given):
+        finding = self.judge(answers=1e-4, linear=0.96, **given)
+        assert (finding.severity, finding.evidence["kept_by_components"]) == ("warning", 0.96)
+
+    @pytest.mark.parametrize("given", [{"answers": 0.05}, {"linear": 0.2}, {"linear": None}])
+    @pytest.mark.parametrize("unsure", [{"level": 0.1}, {"known": False}])
+    def test_silent_on_inputs_without_structure_and_on_residuals(self, given, unsure):
+        assert self.judge(**{"answers": 1e-4, "linear": 0.9} | given | unsure) is None
 
     @pytest.mark.parametrize("healthy", [{"answers": 0.6}, {"apart": 0.9}, {"level": 0.1}, {"ends": 0.8}])
     def test_silent_on_copies_noise_and_residuals(self, healthy):

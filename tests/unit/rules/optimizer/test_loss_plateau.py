@@ -10,7 +10,7 @@ from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import LossHistory, NoGradHistory, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.optimizer.loss_plateau import LossPlateau
-from tests.support.courses import answers, history, judge
+from tests.support.courses import answers, history, judge, recorded
 from tests.support.loss_graphs import constant, graph_of, leaf, step
 
 RULE = LossPlateau()
@@ -222,3 +222,36 @@ class TestFromCosines:
     def test_other_scores_say_nothing(self, scaled, lengths):
         with pytest.raises(NotApplicable):
             cosines(64, *scaled, lengths=lengths)
+
+
+class TestFromCandidates:
+    @staticmethod
+    def judge(values, count=64, operation="Mm", steps=450, found=()):
+        rows, columns = (step("Div", (count, 8), leaf(count, 8)) for _ in range(2))
+        scores = step("MaskedFill", (count, count), step(operation, (count, count), rows, columns))
+        graph = graph_of(step("NllLoss", (), step("LogSoftmax", (count, count), scores)))
+        history = recorded(
+            total_steps=steps, steps=np.arange(steps), layers=(), learning_rates=np.full((steps, 1), 0.1)
+        ).steps
+        losses = LossHistory(np.arange(steps), np.broadcast_to(values, steps).astype(float))
+        return LossPlateau().from_candidates(graph, history, losses, Verdicts(frozenset(found), frozenset()))
+
+    @pytest.mark.parametrize("level", [0.99, 1.0, 1.01])
+    def test_fires_at_the_logarithm_of_the_candidates(self, level):
+        finding = self.judge(level * math.log(64))
+        assert (finding.severity, finding.evidence["candidates"]) == ("warning", 64)
+
+    @pytest.mark.parametrize("level", [0.9, 1.3])
+    def test_silent_elsewhere(self, level):
+        assert self.judge(level * math.log(64)) is None
+
+    def test_silent_on_a_loss_that_still_falls(self):
+        assert self.judge(np.linspace(1.1, 0.98, 450) * math.log(64)) is None
+
+    def test_silent_if_another_rule_says_why(self):
+        assert self.judge(math.log(64), found={"dead-units"}) is None
+
+    @pytest.mark.parametrize("other", [{"operation": "Addmm"}, {"count": 4}, {"steps": 150}])
+    def test_needs_many_pairs_and_steps(self, other):
+        with pytest.raises(NotApplicable):
+            self.judge(math.log(64), **other)
