@@ -28,6 +28,7 @@ class Sample:
     rows: list[Any]
     size: int | None
     spread_out: bool
+    listed: bool = False
 
 
 def text_by_column(dataset: Any) -> dict[str, bool] | None:
@@ -78,7 +79,7 @@ def sample_rows(
         rows, _ = read_rows((reader[index] for index in chosen), limit, seconds)
     if not rows:
         raise StageFailed(EMPTY)
-    return Sample(rows, size, spread_out)
+    return Sample(rows, size, spread_out, isinstance(dataset, list | tuple))
 
 
 def _spread(length: int, limit: int) -> list[int]:
