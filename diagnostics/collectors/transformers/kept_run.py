@@ -30,6 +30,7 @@ from diagnostics.collectors.pytorch.examine.kept_start import MOST_BYTES as MOST
 from diagnostics.collectors.pytorch.examine.model_copy import num_bytes, starting_weights
 from diagnostics.collectors.pytorch.losses import IGNORE_INDEX
 from diagnostics.collectors.pytorch.model import fills_in_tokens, uncompiled
+from diagnostics.collectors.pytorch.optimizer import full_rate, like
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.facts.loss_contracts import LossContract, contract_of
 
@@ -70,6 +71,11 @@ class KeptRun:
             return
         if not isinstance(inputs, Mapping) or LABELS not in inputs:
             return
+        if not self._batches and trainer.optimizer is not None:  # the arguments alone leave out the weight decay
+            with own_run():
+                built = like(trainer.optimizer, uncompiled(trainer.model))
+            if built is not None:
+                self._rate, self._optimizer = full_rate(trainer.optimizer), built
         kept = {name: part.detach().clone() for name, part in inputs.items() if isinstance(part, Tensor)}
         groups = getattr(trainer.optimizer, "param_groups", None) or ()
         self._batches.append((kept, max((float(group["lr"]) for group in groups), default=None)))
