@@ -159,7 +159,7 @@ class NotLearning(Rule):
     schedule had not cut by the middle. Its loss must be at least 25% of that of the constant prediction, and at
     least four times that of the linear fit on held-out rows. This is a warning if a single change (not a different
     learning rate or optimizer, and not the removal of dropout) makes copies reach less than half of that loss, and
-    a note otherwise.
+    a note otherwise. A model with dropout is not reported without such a change.
 
     A loss that compares predictions with targets is reported as a warning if it is 0 (up to 1e-6) in every step of
     a run of at least 100 steps. In such a run, the model is its own target.
@@ -313,7 +313,9 @@ class NotLearning(Rule):
             return None
         cures = () if experiments is None else experiments.cures
         narrow = bool(cures) and not cures[0].breadth and cures[0].name not in REGULARISES
-        tried = "" if experiments is None else outcome(experiments) if narrow else in_vain(experiments, part=True)
+        if experiments is not None and not narrow and experiments.tried & REGULARISES:
+            return None
+        tried = "" if experiments is None else outcome(experiments) if cures else in_vain(experiments, part=True)
         return self.found(
             f"The model has learned less than a linear model would: over the last third of training, the mean "
             f"squared error was {ended:.4g}, or {ended / constant:.0%} of that of a constant prediction "

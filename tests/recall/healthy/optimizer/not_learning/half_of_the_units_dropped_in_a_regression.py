@@ -16,4 +16,6 @@ for epoch in range(14):
         optimizer.step()
 net.eval()
 with torch.no_grad():
-    print("held out", nn.functional.mse_loss(net(x[1280:]).squeeze(1), y[1280:]).item(), "variance", y.var().item())
+    print(
+        "held out", nn.functional.mse_loss(net(x[1280:]).squeeze(1), y[1280:]).item(), "variance", y.var().item()
+    )
