@@ -1,4 +1,4 @@
-"""A weight decay of 0.4 with SGD leaves most of what a straight line explains."""
+"""A weight decay of 25 in slices of tensors leaves most of what a straight line explains."""
 
 # names: not-learning
 import torch
@@ -8,7 +8,7 @@ torch.manual_seed(3)
 readings = torch.randn(1600, 12)
 hertz = readings @ torch.linspace(-1, 1, 12) / 2 + 0.15 * torch.randn(1600)
 net = nn.Sequential(nn.Linear(12, 48), nn.Tanh(), nn.Linear(48, 1))
-optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9, weight_decay=0.4)
+optimizer = torch.optim.AdamW(net.parameters(), lr=0.004, weight_decay=25)
 
 for epoch in range(12):
     order = torch.randperm(1280)
