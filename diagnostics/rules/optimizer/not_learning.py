@@ -461,7 +461,7 @@ SHARED: Final = (
 def _is_of_the_most_frequent(finding: Finding) -> bool:
     """Return whether constant predictions are those of a class that most of the labels have."""
     labels = finding.evidence.get("labels") or [0]
-    return max(labels) > MOST_FREQUENT * sum(labels)
+    return bool(max(labels) > MOST_FREQUENT * sum(labels))
 
 
 def _called(worst: OutputScore, answers: FinalAnswers) -> str:

@@ -362,7 +362,7 @@ def _is_float_per_row(labels: Any, scores: Tensor) -> bool:
     """Return whether labels are a floating-point number for each row of single logits; see `_as_classes`."""
     if not isinstance(labels, Tensor) or not labels.is_floating_point():
         return False
-    return labels.numel() == scores.numel() == len(scores)
+    return bool(labels.numel() == scores.numel() == len(scores))
 
 
 def _usable(labels: Array | None, rows: int, width: int) -> Array | None:
