@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 from diagnostics.facts.frozen import frozen
@@ -22,6 +23,7 @@ class SimpleFit:
         error: of the fit, the same.
         linear: whether the linear one was the better one.
         of_classes: whether errors are shares of wrong answers.
+        linear_error: of the linear fit; NaN if not known.
     """
 
     fitted: int
@@ -30,6 +32,7 @@ class SimpleFit:
     error: float
     linear: bool
     of_classes: bool
+    linear_error: float = math.nan
 
 
 @frozen

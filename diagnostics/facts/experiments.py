@@ -11,8 +11,10 @@ from diagnostics.facts.frozen import frozen
 
 NO_BETTER = 0.9  # of the constant prediction's loss: a copy without a change that is below does learn
 BETTER = 0.85  # of the same: above, a change may have helped by chance
+REMAINS, HALVES = 0.75, 0.5  # of the loss that a run stood at: of a copy without a change, and of one that helps
 NOISES = 3.0  # times the spread of the unchanged copies
 MAKES_UP = 4  # `breadth` of a rate so much higher that something must shrink the steps, such as clipping
+STOOD_AT = "stood_at"  # in the evidence of `not-learning`: the loss of a run that learned a part only
 MOST_OF_IT = 0.5  # of the largest gain: a narrower change that gains this is preferred
 
 
@@ -55,6 +57,7 @@ class Experiments:
         rows: how many rows were held out.
         trained_rows: how many others there are.
         left_out: by name, why an experiment could not be run.
+        level: the loss that the run stood at, if it learned a part only; infinite if it learned nothing.
     """
 
     described: ClassVar[str] = "experiments on copies"
@@ -65,6 +68,7 @@ class Experiments:
     rows: int
     trained_rows: int
     left_out: Mapping[str, str] = field(default_factory=dict)
+    level: float = math.inf
 
     @property
     def steps(self) -> int:
@@ -97,10 +101,11 @@ class Experiments:
         """
         if not all(math.isfinite(run.reached) for run in self.unchanged):
             return ()
-        if self.without < NO_BETTER * self.constant:
+        if self.without < learns_below(self.constant, self.level):
             return ()
         without = min(self.without, self.constant)
-        limit = min(BETTER * self.constant, without - NOISES * self.noise)
+        better = BETTER * self.constant if math.isinf(self.level) else HALVES * min(self.level, without)
+        limit = min(better, without - NOISES * self.noise)
         found = sorted((run for run in self.runs if run.reached <= limit), key=lambda run: run.reached)
         if not found:
             return ()
@@ -112,3 +117,8 @@ class Experiments:
             return (breadth if run.reached <= enough else max(breadth, 3)), run.reached
 
         return tuple(sorted(found, key=rank))
+
+
+def learns_below(constant: float, level: float) -> float:
+    """Return the loss below which a copy without a change learns what the run did not; see `Experiments`."""
+    return NO_BETTER * constant if math.isinf(level) else REMAINS * level

@@ -95,6 +95,8 @@ class MetricLedger:
         series: the first calls from each line of the script, in order.
         evaluations: the latest that reported something, in order.
         reads: what the loss of the training takes the outputs for; None if not known.
+        trained_spread: standard deviation of the targets of the training, if its loss is the squared error of one
+            number; None otherwise.
     """
 
     described: ClassVar[str] = "predictions and targets of a metric that the script reports"
@@ -103,3 +105,4 @@ class MetricLedger:
     series: tuple[tuple[MetricCall, ...], ...] = ()
     evaluations: tuple[Evaluation, ...] = ()
     reads: Reads | None = None
+    trained_spread: float | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import weakref
 from collections.abc import Callable
@@ -73,10 +74,11 @@ def of_loop(
             return found
         if start is None:
             return found
-        again = () if unlearned.severity is None else _trained_again(model, start, unlearned.severity)
+        whole = math.isinf(unlearned.level)  # else it learned a part, and so can a batch
+        again = _trained_again(model, start, unlearned.severity) if unlearned.severity and whole else ()
         if unlearned.explained:
             return *found, *again
-        return *found, *again, *_experiments(model, start, batches, deadline)
+        return *found, *again, *_experiments(model, start, batches, deadline, unlearned.level)
 
     return _unnoticed(model, look)
 
@@ -91,7 +93,7 @@ def _batches_of(step: FirstStepPipeline, start: KeptStart, guard: FaultGuard) ->
 
 
 def _experiments(
-    model: Any, start: KeptStart, batches: TrainingBatches | None, deadline: float
+    model: Any, start: KeptStart, batches: TrainingBatches | None, deadline: float, level: float
 ) -> tuple[Experiments | str]:
     """Run the experiments on copies of a loop; say why they cannot be run, if so."""
     from diagnostics.collectors.pytorch.examine.experiments import Run, at_its_beginning
@@ -120,14 +122,14 @@ def _experiments(
         idle=batches.idle,
         clip=batches.clip,
     )
-    return _tried(run, deadline)
+    return _tried(run, deadline, level)
 
 
-def _tried(run: Run | str, deadline: float) -> tuple[Experiments | str]:
+def _tried(run: Run | str, deadline: float, level: float = math.inf) -> tuple[Experiments | str]:
     """Run the experiments; `run`: what is known of a training, or why they cannot be run."""
     from diagnostics.collectors.pytorch.examine.experiments import experiments
 
-    return _told(run if isinstance(run, str) else experiments(run, deadline))
+    return _told(run if isinstance(run, str) else experiments(run, deadline, level=level))
 
 
 def _told(found: Experiments | str) -> tuple[Experiments | str]:
@@ -161,7 +163,7 @@ def of_trainer(model: Any, pipeline: Any, run: KeptRun | None, arguments: Any) -
         found = _dependence(model, kept, deadline, tests_inputs=own)
         if run is None or isinstance(found, str) or (unlearned := symptom()) is None or unlearned.explained:
             return found
-        return *found, *_tried(run.run_of(model, arguments), deadline)
+        return *found, *_tried(run.run_of(model, arguments), deadline, unlearned.level)
 
     return _unnoticed(model, look)
 

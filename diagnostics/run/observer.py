@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,6 +20,7 @@ from diagnostics.collectors.system.supported import unsupported
 from diagnostics.config import batch_shown
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import SEVERITIES
+from diagnostics.facts.experiments import STOOD_AT
 from diagnostics.facts.library_messages import LibraryMessage
 from diagnostics.report.contents import StageResult
 from diagnostics.report.merge import TrainingReports
@@ -226,7 +228,8 @@ class ScriptObserver:
         if severity is None and not (whole and course is not None and stands_still(course)):
             return None
         explained = any(f.severity != "note" and f.rule not in SUSPECTED for f in found)
-        return Unlearned(severity, explained or not whole)
+        levels = [float(f.evidence.get(STOOD_AT, math.inf)) for f in found if f.rule in UNLEARNED]
+        return Unlearned(severity, explained or not whole, max(levels, default=math.inf))
 
     def close(self) -> None:
         """Remove all hooks. The reports stay available."""

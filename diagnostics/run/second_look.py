@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import contextlib
 import io
+import math
 import signal
 import threading
 import time
@@ -49,10 +50,12 @@ class Unlearned:
         severity: of the findings that say so. A note: it ended no better than a constant prediction, which may be
             right. None: no finding does, but its loss has not fallen.
         explained: whether an error or a warning names the cause.
+        level: the loss that it stood at, if it learned a part only; infinite if it learned nothing.
     """
 
     severity: Severity | None
     explained: bool
+    level: float = math.inf
 
 
 Symptom = Callable[[], Unlearned | None]

@@ -123,7 +123,9 @@ def _fit(features: Array, targets: Array, of_classes: bool) -> SimpleFit | None:
     actual, predicted, half = parted
     errors = [(_error(one, actual, of_classes), name) for name, one in predicted]
     error, best = min(errors, key=lambda one: one[0])
-    return SimpleFit(half, len(actual), _constant(actual, of_classes), error, best == "linear", of_classes)
+    linear = min(one for one, name in errors if name == "linear")
+    constant = _constant(actual, of_classes)
+    return SimpleFit(half, len(actual), constant, error, best == "linear", of_classes, linear)
 
 
 def _predicted(features: Array, targets: Array) -> tuple[Array, list[tuple[str, Array]], int] | None:

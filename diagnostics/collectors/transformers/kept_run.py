@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import warnings
 import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, Trainer, TrainingArguments
 
 from diagnostics.collectors.isolation.internal import own_run
-from diagnostics.collectors.pytorch.batch import split_batch
+from diagnostics.collectors.pytorch.batch import loss_in, prediction_in, split_batch
 from diagnostics.collectors.pytorch.dependence.kept_pass import (
     KeptPass,
     can_be_kept,
@@ -24,10 +25,12 @@ from diagnostics.collectors.pytorch.dependence.kept_pass import (
 )
 from diagnostics.collectors.pytorch.discover.training_batches import MOST, MOST_BYTES, TrainedBatch
 from diagnostics.collectors.pytorch.examine.experiments import Run, at_its_beginning
+from diagnostics.collectors.pytorch.examine.kept_start import LOSSES, REL_TOLERANCE
 from diagnostics.collectors.pytorch.examine.kept_start import MOST_BYTES as MOST_BYTES_OF_WEIGHTS
 from diagnostics.collectors.pytorch.examine.model_copy import num_bytes, starting_weights
 from diagnostics.collectors.pytorch.losses import IGNORE_INDEX
 from diagnostics.collectors.pytorch.model import fills_in_tokens, uncompiled
+from diagnostics.collectors.pytorch.optimizer import full_rate, like
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.facts.loss_contracts import LossContract, contract_of
 
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from .pipeline import TrainerPipeline
 
 LABELS = "labels"
+COMMON = ("cross_entropy", "binary_cross_entropy_with_logits", "mse_loss")  # of models with their own code
 
 # Heads whose loss shifts the labels by one, and that are to predict the next token.
 SHIFTING = ("GPT2LMHeadModel", "OpenAIGPTLMHeadModel", "BertLMHeadModel")
@@ -48,13 +52,12 @@ class KeptRun:
 
     Args:
         trainer: before its first step.
-        loss: of logits and labels.
-        contract: of it.
+        known: the loss of logits and labels, with its contract; None if the model's own code computes it.
     """
 
-    def __init__(self, trainer: Trainer, loss: Callable[..., Tensor], contract: LossContract) -> None:
+    def __init__(self, trainer: Trainer, known: tuple[Callable[..., Tensor], LossContract] | None) -> None:
         model = uncompiled(trainer.model)
-        self._trainer, self._loss, self._contract = weakref.ref(trainer), loss, contract
+        self._trainer, self._known = weakref.ref(trainer), known
         self._values = starting_weights(model)
         with own_run():  # it may build one
             self._rate, self._optimizer, _ = trial_optimizer(trainer, model)
@@ -68,6 +71,11 @@ class KeptRun:
             return
         if not isinstance(inputs, Mapping) or LABELS not in inputs:
             return
+        if not self._batches and trainer.optimizer is not None:  # the arguments alone leave out the weight decay
+            with own_run():
+                built = like(trainer.optimizer, uncompiled(trainer.model))
+            if built is not None:
+                self._rate, self._optimizer = full_rate(trainer.optimizer), built
         kept = {name: part.detach().clone() for name, part in inputs.items() if isinstance(part, Tensor)}
         groups = getattr(trainer.optimizer, "param_groups", None) or ()
         self._batches.append((kept, max((float(group["lr"]) for group in groups), default=None)))
@@ -85,7 +93,10 @@ class KeptRun:
         fresh = at_its_beginning(model, self._values)
         if fresh is None:
             return "its layers were replaced since its first step"
-        pads = {LABELS: IGNORE_INDEX, "input_ids": int(getattr(model.config, "pad_token_id", None) or 0)}
+        pads = {
+            LABELS: IGNORE_INDEX,
+            "input_ids": int(getattr(getattr(model, "config", None), "pad_token_id", None) or 0),
+        }
         length = max(
             (part.shape[1] for kept, _ in self._batches for part in kept.values() if part.ndim > 1), default=0
         )
@@ -95,12 +106,18 @@ class KeptRun:
         ]
         given = {name: part for name, part in padded[0][0].items() if name != LABELS}
         with torch.no_grad(), own_run():
-            shape = copy.deepcopy(fresh)(**given).logits.shape[1:]
+            known = self._known or _loss_of(copy.deepcopy(fresh), padded[0][0])
+            prediction = prediction_in(copy.deepcopy(fresh)(**given))
+        if known is None:
+            return "its loss is not one of the common loss functions"
+        if prediction is None:
+            return "its model returns no prediction without labels"
+        loss, contract = known
         return Run(
             model=fresh,
             given=((), given),
-            loss=self._loss,
-            contract=self._contract,
+            loss=loss,
+            contract=contract,
             options={},
             optimizer=self._optimizer,
             name=str(getattr(arguments.optim, "value", arguments.optim)),
@@ -109,7 +126,7 @@ class KeptRun:
                 TrainedBatch(
                     {f"1.{name}": part for name, part in kept.items() if name != LABELS},
                     kept[LABELS],
-                    (len(kept[LABELS]), *shape),
+                    (len(kept[LABELS]), *prediction.shape[1:]),
                     rate,
                 )
                 for kept, rate in padded
@@ -122,23 +139,47 @@ class KeptRun:
 def keep_run(trainer: Trainer, replaces_loss: bool) -> KeptRun | None:
     """Keep the weights of a Trainer's model; None if it is large, or if its loss is not a known one."""
     model = uncompiled(trainer.model)
-    if replaces_loss or not isinstance(model, PreTrainedModel) or num_bytes(model) > MOST_BYTES_OF_WEIGHTS:
+    if replaces_loss or not isinstance(model, nn.Module) or num_bytes(model) > MOST_BYTES_OF_WEIGHTS:
         return None
-    if not type(model).__module__.startswith("transformers.") or trainer.args.label_smoothing_factor:
+    if trainer.args.label_smoothing_factor:
+        return None
+    if not isinstance(model, PreTrainedModel):
+        return KeptRun(trainer, None)
+    if not type(model).__module__.startswith("transformers."):
         return None
     name, config = type(model).__name__, model.config
     if name.endswith("ForSequenceClassification") and getattr(config, "problem_type", None) is None:
         if config.num_labels == 1:
-            return KeptRun(trainer, _squared, contract_of("mse_loss"))
-        return KeptRun(trainer, F.cross_entropy, contract_of("cross_entropy"))
+            return KeptRun(trainer, (_squared, contract_of("mse_loss")))
+        return KeptRun(trainer, (F.cross_entropy, contract_of("cross_entropy")))
     if predicts_next_token(model):
-        return KeptRun(trainer, _next_tokens, _OF_TOKENS)
+        return KeptRun(trainer, (_next_tokens, _OF_TOKENS))
     if fills_in_tokens(model) or name.endswith("ForTokenClassification"):
-        return KeptRun(trainer, _tokens, _OF_TOKENS)
+        return KeptRun(trainer, (_tokens, _OF_TOKENS))
     return None
 
 
 _OF_TOKENS = dataclasses.replace(contract_of("cross_entropy"), class_axis=-1)
+
+
+def _loss_of(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Callable[..., Tensor], LossContract] | None:
+    """Return the common loss of logits and labels that a model returns; None if none or several have its value."""
+    output = model(**batch)
+    value, prediction, labels = loss_in(output), prediction_in(output), batch[LABELS]
+    if not isinstance(value, Tensor) or prediction is None:
+        return None
+    found = [name for name in COMMON if _has_value(LOSSES[name], prediction, labels, float(value))]
+    return (LOSSES[found[0]], contract_of(found[0])) if len(found) == 1 else None
+
+
+def _has_value(loss: Callable[..., Tensor], prediction: Tensor, labels: Tensor, value: float) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of shapes that are broadcast
+            other = float(loss(prediction, labels))
+    except (RuntimeError, ValueError, IndexError):  # labels that it does not take
+        return False
+    return abs(other - value) <= REL_TOLERANCE * abs(value)
 
 
 def _squared(prediction: Tensor, target: Tensor) -> Tensor:

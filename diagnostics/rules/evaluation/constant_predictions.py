@@ -12,7 +12,7 @@ from diagnostics.rules.optimizer import loss_plateau
 from diagnostics.rules.shared import loss_curve, update_size
 
 STEPS = 200
-SAMPLES = 6  # sampled steps in the second half of the run
+SAMPLES = 5  # sampled steps in the second half of the run: so many has one of 200 steps
 EXAMPLES = 100
 MOST_FREQUENT = 0.8  # share of the labels; a model may not have learned the rarer classes yet
 MISSED = 10  # examples of the rarer classes, none of which was predicted
@@ -44,7 +44,7 @@ class ConstantPredictions(Rule):
     ```
 
     ## Thresholds
-    The run must have at least 200 steps, 6 sampled steps in the second half, and 100 examples. If one class has
+    The run must have at least 200 steps, 5 sampled steps in the second half, and 100 examples. If one class has
     more than 80% of the labels, there must be at least 10 examples of the other classes, and the finding is a note
     unless the scores carry no more information than the class frequencies.
 

@@ -13,6 +13,7 @@ from diagnostics.facts.metrics import OF_NUMBERS, OF_SCORES, MetricCall, MetricL
 
 ROWS = 20  # in a regression
 CORRELATED = 0.7  # predictions with the targets
+ONE_UNIT = 2.0  # factor between the standard deviations of targets, in training and in the metric
 SPREAD, SIZE = 10.0, 5.0  # factors by which two units differ; the size is |mean| + 2 standard deviations
 RANKED = 50  # rows of two classes
 ERRORS = 5.0  # standard errors of the area under the curve, below one half
@@ -80,7 +81,9 @@ class MisreadAnswers(Rule):
     ## Thresholds
     For a regression, there must be at least 20 rows, and the predictions must have a correlation of at least 0.7
     with the targets. The standard deviations of predictions and targets must differ by a factor of 10, and their
-    sizes (the absolute mean plus two standard deviations) by a factor of 5.
+    sizes (the absolute mean plus two standard deviations) by a factor of 5. Predictions with too small a spread
+    are not reported if the targets of training had the standard deviation of the metric's targets, within a factor
+    of 2: the unit is the same, and the model has learned too little.
 
     For scores, there must be at least 50 rows. If the scores are the first of two columns of predictions, the area
     under the ROC curve must be at least five standard errors below 0.5. If the rule does not know which column the
@@ -104,7 +107,7 @@ class MisreadAnswers(Rule):
         measured = [one for call in ledger.calls if call.metric in OF_NUMBERS and (one := _numbers(call))]
         if not measured:
             raise NotApplicable(f"needs {NUMBERS_NEEDED}")
-        return self._of_numbers(max(measured, key=_apart))
+        return self._of_numbers(max(measured, key=_apart), ledger.trained_spread)
 
     @check
     def from_scores(self, ledger: MetricLedger) -> Finding | None:
@@ -114,7 +117,7 @@ class MisreadAnswers(Rule):
             raise NotApplicable(f"needs {SCORES_NEEDED}")
         return self._of_scores(min(measured, key=lambda one: one.area))
 
-    def _of_numbers(self, measured: _Numbers) -> Finding | None:
+    def _of_numbers(self, measured: _Numbers, trained_spread: float | None) -> Finding | None:
         if measured.rows < ROWS:
             raise NotApplicable(f"needs at least {ROWS} rows")
         spread = measured.answer_spread / measured.target_spread
@@ -122,6 +125,8 @@ class MisreadAnswers(Rule):
         targets = abs(measured.target_mean) + 2 * measured.target_spread
         if measured.correlation < CORRELATED or not (_far(spread, SPREAD) and _far(answers / targets, SIZE)):
             return None
+        if spread < 1 and trained_spread and not _far(measured.target_spread / trained_spread, ONE_UNIT):
+            return None  # the model's own answers, which are too close to the mean
         times = f"{max(spread, 1 / spread):,.3g} times {'larger' if spread > 1 else 'smaller'}"
         return self.found(
             f"{measured.metric} compares predictions of {measured.answer_mean:.4g} ± "

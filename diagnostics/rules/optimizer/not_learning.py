@@ -13,7 +13,7 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.calls import ClipFacts
 from diagnostics.facts.course import FinalAnswers, OutputScore, RowLedger, SimpleFit, TargetHistory, Verdicts
 from diagnostics.facts.data import DatasetFacts
-from diagnostics.facts.experiments import Experiments
+from diagnostics.facts.experiments import STOOD_AT, Experiments
 from diagnostics.facts.loss_call import LossCalls
 from diagnostics.facts.training import LossHistory, StepHistory, UpdateHistory
 from diagnostics.rules.shared.clipping import cut_down
@@ -38,6 +38,13 @@ ONE_CLASS = 1e-5
 NEVER = 1e-6  # of a loss in each step: zero but for rounding in float32
 SMALL, LARGE = 1e-4, 1e-2  # of the weights, in one step: outside of this range, the rate is the first suspect
 
+# A run that learned a part: its loss as a share of the constant prediction's, and as a multiple of the error of a
+# linear fit; what one third of the run gains, as a share of what is missing.
+PART, TIMES, SETTLED = 0.25, 4.0, 0.1
+SLOW = (
+    0.1  # of the highest learning rate: a run that was slower in its middle has a schedule to thank for its rest
+)
+
 FAR = 2.0  # of the constant prediction's squared error: the output has not even reached the mean of its targets
 STEPS_OF_STATISTICS = 500  # after which batch norm's running statistics are right with Keras' momentum of 0.99
 
@@ -51,6 +58,8 @@ CUT, EARLY = 1e-3, 0.5  # a rate below this share of the highest, before this sh
 
 SHOWN = 5  # statements listed as checked; the evidence has all
 SHOWN_LEFT = 3  # causes listed as not tested
+
+MOST_FREQUENT = 0.8  # of the labels, as for `constant-predictions`
 
 SUSPECTED = frozenset({"learning-rate-too-low", "learning-rate-too-high", "dead-units", "loss-plateau"})
 
@@ -92,6 +101,9 @@ class NotLearning(Rule):
     the initial weights. The rule compares the losses of the copies on rows that none of them was trained on.
     Training such copies requires a PyTorch loop with a single common loss function, or Keras' `fit` or
     `train_on_batch` with one of Keras' own losses.
+
+    A run that did learn something is compared with the linear fit: it may have settled at a loss that a linear
+    model beats by far, as with too strong a weight decay.
 
     A triplet loss is compared with its margin, which is the loss when all embeddings are equal. If a model has
     several outputs, each output is compared with its own constant prediction.
@@ -144,6 +156,13 @@ class NotLearning(Rule):
     In all other cases, the finding is a note. Even if there is such a sign or change, it is usually only a note if
     the loss was still falling.
 
+    A run with a mean squared error of one number per row is compared with a linear model if it has at least 200
+    steps and the last third of its losses gains at most a tenth of what is missing, at a learning rate that a
+    schedule had not cut by the middle. Its loss must be at least 25% of that of the constant prediction, and at
+    least four times that of the linear fit on held-out rows. This is a warning if a single change (not a different
+    learning rate or optimizer, and not the removal of dropout) makes copies reach less than half of that loss, and
+    a note otherwise. A model with dropout is not reported without such a change.
+
     A loss that compares predictions with targets is reported as a warning if it is 0 (up to 1e-6) in every step of
     a run of at least 100 steps. In such a run, the model is its own target.
 
@@ -174,6 +193,8 @@ class NotLearning(Rule):
         own, other = (cause, finding) if cause.rule == self.name else (finding, cause)
         if other.rule == "learning-rate-too-high" and lower_rate_cures(own):
             return cause is other  # not only suspected: an experiment confirms it
+        if other.rule == "constant-predictions" and _is_of_the_most_frequent(other):
+            return cause is other  # the majority class explains it
         shown = any(one.rule == self.name and one.evidence.get("one_thing") for one in (cause, finding))
         return cause.rule == self.name if shown and {cause.rule, finding.rule} & SUSPECTED else None
 
@@ -259,6 +280,60 @@ class NotLearning(Rule):
                 "fit_constant_error": None if targets.fit is None else targets.fit.constant_error,
                 "ruled_out": [rule for rule in EXCLUDES if rule in verdicts.judged - verdicts.found],
                 "not_judged": [rule for rule in EXCLUDES if rule not in verdicts.judged],
+                **({} if experiments is None else evidence(experiments)),
+            },
+            step=steps.total_steps - 1,
+        )
+
+    @check
+    def from_linear_fit(
+        self,
+        steps: StepHistory,
+        losses: LossHistory,
+        targets: TargetHistory,
+        verdicts: Verdicts,
+        experiments: Experiments | None = None,
+    ) -> Finding | None:
+        """Look for a run that learned something, settled, and has learned less than a linear model."""
+        check_whole(steps, verdicts)
+        fit = targets.fit
+        if fit is None or fit.of_classes or targets.outputs > 1 or not fit.constant_error > 0:
+            raise NotApplicable("needs a regression of one number, and a simple fit to its rows")
+        if targets.kind != "mean_squared_error" or not math.isfinite(fit.linear_error):
+            raise NotApplicable("needs a mean squared error")
+        late = targets.steps >= LATE * steps.total_steps
+        last, before = (last_third(losses, steps.total_steps, further=each) for each in (0, 1))
+        if steps.total_steps < MANY or late.sum() < SAMPLES or not last.size or not before.size:
+            raise NotApplicable(f"needs at least {MANY} steps")
+        if warms_up(steps) or not _still_fast(steps):
+            raise NotApplicable("needs a learning rate that a schedule has not cut by its middle")
+        constant, ended = float(targets.constant_losses.mean()), float(last.mean())
+        share = float(targets.losses[late].mean()) / float(targets.constant_losses[late].mean())
+        possible = fit.linear_error / fit.constant_error
+        missing = ended - possible * constant
+        fallen = float(before.mean()) - ended
+        if not max(PART, TIMES * possible) <= min(share, ended / constant) < NO_BETTER:
+            return None
+        if not abs(fallen) <= SETTLED * missing or abs(fallen) > FALLING * constant:
+            return None
+        cures = () if experiments is None else experiments.cures
+        narrow = bool(cures) and not cures[0].breadth and cures[0].name not in REGULARISES
+        if experiments is not None and not narrow and experiments.tried & REGULARISES:
+            return None
+        tried = "" if experiments is None else outcome(experiments) if cures else in_vain(experiments, part=True)
+        return self.found(
+            f"The model has learned less than a linear model would: over the last third of training, the mean "
+            f"squared error was {ended:.4g}, or {ended / constant:.0%} of that of a constant prediction "
+            f"({constant:.4g}). A linear model fitted to {fit.fitted} rows has {possible:.0%} of it on "
+            f"{fit.predicted} held-out rows. The loss no longer falls. {tried}",
+            fix=(*(fixes(experiments) if narrow and experiments is not None else ()), *LESS),
+            severity=None if narrow else "note",
+            evidence={
+                STOOD_AT: ended,
+                "constant_loss": constant,
+                "fit_error": fit.linear_error,
+                "fit_constant_error": fit.constant_error,
+                "steps": steps.total_steps,
                 **({} if experiments is None else evidence(experiments)),
             },
             step=steps.total_steps - 1,
@@ -378,6 +453,12 @@ class NotLearning(Rule):
         )
 
 
+REGULARISES: Final = frozenset({"dropout off"})  # which makes the loss of training larger, and of nothing else
+LESS: Final = (
+    "train without weight decay and without other regularisation: if the loss is then lower, the regularisation "
+    "is too strong",
+    "check that every input reaches the model, and that no layer is frozen",
+)
 PENALTY: Final = (
     "if the loss includes weight regularisation, check its coefficient, usually 1e-4 to 1e-3: a penalty that "
     "dominates the loss drives all weights to 0",
@@ -388,6 +469,12 @@ SHARED: Final = (
     "same scale with loss_weights",
     "print ten inputs with their targets, and check that they match",
 )
+
+
+def _is_of_the_most_frequent(finding: Finding) -> bool:
+    """Return whether constant predictions are those of a class that most of the labels have."""
+    labels = finding.evidence.get("labels") or [0]
+    return bool(max(labels) > MOST_FREQUENT * sum(labels))
 
 
 def _called(worst: OutputScore, answers: FinalAnswers) -> str:
@@ -501,6 +588,16 @@ _PATIENCE: Final = (
     "keep the learning rate constant until the loss falls: a schedule that reacts to a plateau needs a patience "
     "of several epochs and a small threshold (1e-4)"
 )
+
+
+def _still_fast(steps: StepHistory) -> bool:
+    """Return whether the learning rate was not yet cut in the middle third of the run; True if it is not known."""
+    known = np.isfinite(steps.learning_rates).all(axis=1)
+    middle = known & (steps.steps >= steps.total_steps / 3) & (steps.steps < 2 * steps.total_steps / 3)
+    if not middle.any():
+        return True
+    rates = np.abs(steps.learning_rates).max(axis=1)
+    return bool(rates[middle].mean() >= SLOW * rates[known].max())
 
 
 def _cut(steps: StepHistory) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from diagnostics.engine.finding import Finding
@@ -22,8 +23,11 @@ def cure_named(experiments: Experiments, rule: str) -> ExperimentRun:
     """Return the best change, if a rule names the cause that it points to.
 
     Raises:
-        NotApplicable: another change is the best, or none helps; or a schedule changes the rate.
+        NotApplicable: another change is the best, or none helps; or a schedule changes the rate; or the run
+            learned a part, which a better rate always makes larger.
     """
+    if math.isfinite(experiments.level):
+        raise NotApplicable
     best = next(iter(experiments.cures), None)
     if best is None or best.rule != rule or (best.rate is not None and SCHEDULED in experiments.tried):
         raise NotApplicable
@@ -57,11 +61,12 @@ def outcome(experiments: Experiments) -> str:
     ) + (f" Other changes that help: {listed(also, most=OTHERS)}." if also else "")
 
 
-def in_vain(experiments: Experiments) -> str:
-    """Say that no change helps."""
+def in_vain(experiments: Experiments, part: bool = False) -> str:
+    """Say that no change helps; `part`: a run that learned something."""
     return (
         f"Copies of the model, retrained for {experiments.steps} steps with one change each "
-        f"({listed([run.phrase for run in experiments.runs], most=OTHERS)}), did not learn either."
+        f"({listed([run.phrase for run in experiments.runs], most=OTHERS)}), did not "
+        f"{'learn much more' if part else 'learn either'}."
     )
 
 

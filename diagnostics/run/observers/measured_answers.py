@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -10,12 +11,14 @@ from typing import TYPE_CHECKING
 from diagnostics.collectors.encoder_fits import EncoderFits
 from diagnostics.collectors.scikit_learn import MODULE as METRICS
 from diagnostics.collectors.scikit_learn import MetricCalls
+from diagnostics.facts.course import TargetHistory
 from diagnostics.facts.metrics import MetricLedger
 from diagnostics.facts.pipeline import LossFacts
+from diagnostics.report.report import Report
 from diagnostics.taps import sklearn, transformers
 from diagnostics.taps.tap import subscribe
 
-from .training import Trainings
+from .training import Training, Trainings
 
 if TYPE_CHECKING:
     from diagnostics.collectors.pytorch.evaluated_outputs import EvaluatedOutputs
@@ -72,7 +75,21 @@ class MetricObserver:
         if examined and (calls or series or evaluations):
             known = examined[-1].examined.facts if examined[-1].examined is not None else ()
             reads = next((fact.reads for fact in known if isinstance(fact, LossFacts)), None)
-            examined[-1].extend((MetricLedger(calls, series, evaluations, reads),))
+            examined[-1].extend(
+                (MetricLedger(calls, series, evaluations, reads, _spread(self._trainings, examined[-1])),)
+            )
         if examined:
             for refitted in self._encoders.facts():
                 examined[-1].extend((refitted,))
+
+
+def _spread(trainings: Trainings, training: Training) -> float | None:
+    """Return the standard deviation of a training's targets, if its loss is the squared error of one number."""
+    report: Report | None = None
+    if training.watching is not None:
+        report = trainings.guard.attempt(training.watching._report)
+    known = () if report is None else (fact for fact in report.facts if isinstance(fact, TargetHistory))
+    targets = next(iter(known), None)
+    if targets is None or targets.kind != "mean_squared_error" or targets.outputs != 1:
+        return None
+    return math.sqrt(max(0.0, float(targets.constant_losses.mean())))

@@ -81,7 +81,7 @@ class Run:
     library: str = "torch"
 
 
-def experiments(run: Run, deadline: float, steps: int = STEPS) -> Experiments | str:
+def experiments(run: Run, deadline: float, steps: int = STEPS, level: float = math.inf) -> Experiments | str:
     """Run the experiments on copies; return why they cannot be run, if so."""
     with own_run(), own_warnings_ignored(), random_states_kept(), torch.enable_grad():
         table = _Table.of(run)
@@ -95,7 +95,7 @@ def experiments(run: Run, deadline: float, steps: int = STEPS) -> Experiments | 
             tolerance = REL_TOLERANCE if other == value else RANDOM_REL_TOLERANCE
             if not abs(value - run.value) <= tolerance * max(abs(run.value), TINY):
                 return f"the loss of its first step was {run.value:.4g}, and is {value:.4g} on a copy"
-        return run_experiments(lambda: TorchSetup(run, table), deadline, steps)
+        return run_experiments(lambda: TorchSetup(run, table), deadline, steps, level)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from diagnostics.facts.experiments import NO_BETTER, ExperimentRun, Experiments
+from diagnostics.facts.experiments import ExperimentRun, Experiments, learns_below
 
 from .changes import (
     ALIGNED_TARGETS,
@@ -62,13 +62,16 @@ LAST = (
 TOGETHER = (together(STANDARDISED_TARGETS, WITH_ADAM), together(STANDARDISED_INPUTS, WITH_ADAM))
 
 
-def run_experiments(make: Callable[[], Setup], deadline: float, steps: int = STEPS) -> Experiments | str:
+def run_experiments(
+    make: Callable[[], Setup], deadline: float, steps: int = STEPS, level: float = math.inf
+) -> Experiments | str:
     """Run copies without and with changes until the time is over.
 
     Args:
         make: makes what a run is made of, each time the same.
         deadline: of `time.monotonic`; no run is begun after it, and one that has begun is dropped.
         steps: of a copy, at most; fewer if the time is short.
+        level: see `Experiments`.
 
     Returns:
         What was measured, or why nothing was.
@@ -76,12 +79,12 @@ def run_experiments(make: Callable[[], Setup], deadline: float, steps: int = STE
     if deadline - time.monotonic() < LEAST_S:
         return TOO_SHORT
     try:
-        return _measured(make, deadline, steps)
+        return _measured(make, deadline, steps, level)
     except Exception as error:  # a model may not take other rows than the script's batches
         return f"an unchanged copy raised {type(error).__name__}"
 
 
-def _measured(make: Callable[[], Setup], deadline: float, steps: int) -> Experiments | str:
+def _measured(make: Callable[[], Setup], deadline: float, steps: int, level: float) -> Experiments | str:
     constant = make().constant()
     if not math.isfinite(constant) or constant <= 0:
         return "the loss of the best constant prediction is not known"
@@ -92,7 +95,7 @@ def _measured(make: Callable[[], Setup], deadline: float, steps: int) -> Experim
     steps = min(steps, int(((deadline - time.monotonic()) / runs - fixed) / pace))
     if steps < FEWEST_STEPS:
         return TOO_SHORT
-    return _Plan(make, deadline, steps, constant).run()
+    return _Plan(make, deadline, steps, constant, level).run()
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -102,8 +105,11 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 class _Plan:
-    def __init__(self, make: Callable[[], Setup], deadline: float, steps: int, constant: float) -> None:
+    def __init__(
+        self, make: Callable[[], Setup], deadline: float, steps: int, constant: float, level: float
+    ) -> None:
         self._make, self._deadline, self._steps, self._constant = make, deadline, steps, constant
+        self._level = level
         self._runs: list[ExperimentRun] = []
         self._left_out: dict[str, str] = {}
         self._unchanged: list[ExperimentRun] = []
@@ -115,7 +121,7 @@ class _Plan:
                 return TOO_SHORT
             if not math.isfinite(one.reached):
                 return "the loss of an unchanged copy is not finite"
-            if one.reached < NO_BETTER * self._constant:
+            if one.reached < learns_below(self._constant, self._level):
                 return (
                     f"an unchanged copy does learn: its loss reaches {one.reached:.4g} in {self._steps} steps, "
                     f"where a constant prediction would score {self._constant:.4g}"
@@ -196,4 +202,5 @@ class _Plan:
             len(rows.held_out),
             len(rows.trained),
             dict(self._left_out),
+            self._level,
         )

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -93,3 +95,9 @@ def test_calls_of_another_kind_are_no_evidence():
         RULE.from_numbers(scores())
     with pytest.raises(NotApplicable):
         RULE.from_scores(numbers())
+
+
+@pytest.mark.parametrize(("spread", "named"), [(140.0, False), (1.0, True), (None, True)])
+def test_silent_on_shrunken_predictions_if_training_had_the_same_unit(spread, named):
+    ledger = replace(numbers(), trained_spread=spread)
+    assert bool(RULE.from_numbers(ledger)) is named

@@ -353,3 +353,42 @@ def test_a_rule_that_names_the_cause_takes_experiments_as_its_evidence(rule, nam
     for other in (tried(name, rule="another"), tried(name, reached=0.95, rule=rule.name)):
         with pytest.raises(NotApplicable):
             judge(rule.from_experiments, other)
+
+
+SETTLED = replace(FITS, error=0.05, linear_error=0.05)
+
+
+class TestLinearFit:
+    """A run that learned something, and settled."""
+
+    def part(self, losses, *further, fit=SETTLED, outputs=1):
+        sampled = replace(targets(losses, fit=fit), outputs=outputs)
+        return judge(RULE.from_linear_fit, history(losses, rates=0.01, update=1e-3), sampled, VERDICTS, *further)
+
+    def tried(self, name, reached, breadth=0):
+        unchanged = tuple(ExperimentRun(losses=(1.0,), reached=reached) for reached in (0.52, 0.5))
+        changed = ExperimentRun(name, f"with {name}", "do it", (1.0,), reached, breadth=breadth)
+        return Experiments(unchanged, (changed,), 1.0, 100, 400, {}, 0.5)
+
+    def test_warns_if_one_change_lets_copies_learn_the_rest(self):
+        finding = self.part(np.full(220, 0.5), self.tried("no weight decay", 0.06))
+        assert (finding.severity, finding.evidence["stood_at"]) == ("warning", 0.5)
+
+    def test_is_a_note_without_experiments_or_with_a_better_rate_only(self):
+        assert self.part(np.full(220, 0.5)).severity == "note"
+        assert self.part(np.full(220, 0.5), self.tried("learning rate * 10", 0.06, 1)).severity == "note"
+        assert self.part(np.full(220, 0.5), self.tried("no weight decay", 0.3)).severity == "note"
+
+    def test_is_silent_if_dropout_raises_the_loss(self):
+        assert self.part(np.full(220, 0.5), self.tried("dropout off", 0.06)) is None
+
+    def test_is_silent_while_the_loss_falls(self):
+        assert self.part(np.linspace(1.2, 0.3, 220)) is None
+
+    def test_is_silent_if_a_linear_model_is_not_far_better(self):
+        assert self.part(np.full(220, 0.5), fit=replace(FITS, linear_error=0.15)) is None
+        assert self.part(np.full(220, 0.2)) is None
+
+    def test_needs_one_number_for_each_row(self):
+        with pytest.raises(NotApplicable):
+            self.part(np.full(220, 0.5), outputs=8)

@@ -144,6 +144,8 @@ class Predictions(TrainingProbe):
         scores = _scores(output)
         if scores is not None:
             given = _label_copy(labels, len(scores))
+            if given is None and _is_float_per_row(labels, scores):
+                given = _copy(labels.reshape(-1))
             look = _Look(step, _answers(scores[:ROWS]), given, output=scores.data_ptr())
             look.beside = _label_copy(beside, len(scores))
             self._evaluated.append(look)
@@ -354,6 +356,13 @@ def _label_copy(labels: Any, rows: int | None) -> Tensor | None:
     if (labels.ndim == 2 and labels.shape[1] != 1) or (rows is not None and len(labels) != rows):
         return None
     return _copy(labels.reshape(-1))
+
+
+def _is_float_per_row(labels: Any, scores: Tensor) -> bool:
+    """Return whether labels are a floating-point number for each row of single logits; see `_as_classes`."""
+    if not isinstance(labels, Tensor) or not labels.is_floating_point():
+        return False
+    return bool(labels.numel() == scores.numel() == len(scores))
 
 
 def _usable(labels: Array | None, rows: int, width: int) -> Array | None:

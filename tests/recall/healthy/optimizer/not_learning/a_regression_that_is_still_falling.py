@@ -1,0 +1,17 @@
+"""A small learning rate and too few epochs: the loss still falls when the run ends."""
+
+import torch
+from torch import nn
+
+torch.manual_seed(5)
+x = torch.randn(1600, 12)
+y = x @ torch.linspace(-1, 1, 12) / 2 + 0.15 * torch.randn(1600)
+net = nn.Sequential(nn.Linear(12, 48), nn.ReLU(), nn.Linear(48, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.008)
+for epoch in range(8):
+    for rows in torch.randperm(1280).split(40):
+        loss = nn.functional.mse_loss(net(x[rows]).squeeze(1), y[rows])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(epoch, loss.item())
