@@ -16,10 +16,32 @@ from diagnostics.facts.written import ComparedPairs
 
 from .scopes import FUNCTIONS, dotted
 
-SAME_SHAPE = (
-    "array asarray as_tensor astype bool cast clone constant contiguous convert_to_tensor copy cpu detach double "
-    "float from_numpy int long numpy tensor to type"
-).split()
+SAME_SHAPE = frozenset(
+    {
+        "array",
+        "as_tensor",
+        "asarray",
+        "astype",
+        "bool",
+        "cast",
+        "clone",
+        "constant",
+        "contiguous",
+        "convert_to_tensor",
+        "copy",
+        "cpu",
+        "detach",
+        "double",
+        "float",
+        "from_numpy",
+        "int",
+        "long",
+        "numpy",
+        "tensor",
+        "to",
+        "type",
+    }
+)
 """Functions and methods that leave the shape and the whole numbers of their first argument."""
 EQUAL = ("eq", "equal")
 REDUCE = ("mean", "sum", "reduce_mean", "reduce_sum", "count_nonzero", "average")

@@ -162,8 +162,8 @@ class MisreportedMetric(Rule):
         rows = max(first[0], second[0])
         return self.found(
             f"`{left} == {right}` compares shape {first} with shape {second}, which broadcasts to "
-            f"{rows:,} x {rows:,} values, and all of them are counted. {one.of_pairs:.1%} of these pairs are equal, "
-            f"but {one.of_rows:.1%} of the {rows:,} rows are. {WHY['broadcast']}",
+            f"{rows:,} x {rows:,} values, and all of them are counted. {one.of_pairs:.1%} of these pairs are "
+            f"equal, but {one.of_rows:.1%} of the {rows:,} rows are. {WHY['broadcast']}",
             fix=f"({left}).reshape(-1) == ({right}).reshape(-1)",
             evidence={
                 "shapes": [list(first), list(second)],
@@ -247,7 +247,7 @@ class MisreportedMetric(Rule):
 
 
 def _is_misreported(one: ComparedPairs) -> bool:
-    """Whether rows agree more often than pairs, as predictions do; labels compared with themselves agree always."""
+    """Whether rows agree more often than pairs, but not always, as labels compared with themselves do."""
     rows = max(one.shapes[0][0], one.shapes[1][0])
     return rows >= MIN_ROWS and one.kinds <= MOST_KINDS and one.of_pairs + GAP <= one.of_rows < 1
 
