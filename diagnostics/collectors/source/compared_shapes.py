@@ -1,4 +1,4 @@
-"""Finds comparisons in the script whose mean counts pairs: arrays of shape (n, 1) and (n,), as the run left them."""
+"""Finds comparisons whose mean counts pairs: of arrays of shape (n, 1) and (n,), as the script left them."""
 
 from __future__ import annotations
 

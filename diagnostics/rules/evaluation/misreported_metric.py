@@ -164,7 +164,7 @@ class MisreportedMetric(Rule):
             f"`{left} == {right}` compares shape {first} with shape {second}, which broadcasts to "
             f"{rows:,} x {rows:,} values, and all of them are counted. {one.of_pairs:.1%} of these pairs are "
             f"equal, but {one.of_rows:.1%} of the {rows:,} rows are. {WHY['broadcast']}",
-            fix=f"({left}).reshape(-1) == ({right}).reshape(-1)",
+            fix=f"{left}.reshape(-1) == {right}.reshape(-1)",
             evidence={
                 "shapes": [list(first), list(second)],
                 "reported": one.of_pairs,

@@ -1,4 +1,4 @@
-"""A Trainer and a model of melodies by the script, whose loss compares each note with itself, not with the next."""
+"""A Trainer and a model of melodies by the script, whose loss compares each note with itself."""
 
 # names: labels-in-inputs
 import random
