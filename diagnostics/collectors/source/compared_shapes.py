@@ -46,7 +46,7 @@ SAME_SHAPE = frozenset(
 EQUAL = ("eq", "equal")
 REDUCE = ("mean", "sum", "reduce_mean", "reduce_sum", "count_nonzero", "average")
 ARRAYS = ("numpy", "torch", "tensorflow", "keras", "tf", "np", "ops", "K", "th", "tnp", "jnp")
-LARGEST = 10_000_000  # numbers of an array
+LARGEST = 1_000_000  # numbers of an array
 OWN_SCOPE = (*FUNCTIONS, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 BRANCHES = (ast.Try, ast.Match, ast.IfExp, ast.BoolOp, ast.Assert)
 

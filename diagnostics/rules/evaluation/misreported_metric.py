@@ -155,6 +155,8 @@ class MisreportedMetric(Rule):
     @check
     def from_source(self, written: WrittenPatterns) -> Finding | None:
         """Look for a comparison in the script that compares each prediction with every target."""
+        if not written.pairs:
+            raise NotApplicable("needs a comparison of a column with a vector in the script")
         return next((self._of_pairs(one) for one in written.pairs if _is_misreported(one)), None)
 
     def _of_pairs(self, one: ComparedPairs) -> Finding:
