@@ -138,7 +138,8 @@ def _array(node: ast.expr, values: Mapping[str, Any]) -> Array | None:
         if inner is None:
             return None
         node = inner
-    if not isinstance(node, ast.Name) or not _is_plain(value := values.get(node.id)):
+    value: Any = values.get(node.id) if isinstance(node, ast.Name) else None
+    if not _is_plain(value):
         return None
     if len(value.shape) not in (1, 2) or not 0 < int(np.prod(value.shape)) <= LARGEST:
         return None
