@@ -37,16 +37,39 @@ class WrittenPattern:
 
 
 @frozen
+class ComparedPairs:
+    """A comparison of arrays of shape (n,) and (n, 1), which compares each number with every other.
+
+    Attributes:
+        names: the two sides, as they are written.
+        shapes: of the arrays that the script held at its end.
+        of_pairs: the share of the n x n pairs that are equal.
+        of_rows: the share of the n rows whose two numbers are equal.
+        kinds: different numbers on the side that has fewer.
+        where: the line.
+    """
+
+    names: tuple[str, str]
+    shapes: tuple[tuple[int, ...], tuple[int, ...]]
+    of_pairs: float
+    of_rows: float
+    kinds: int
+    where: Where
+
+
+@frozen
 class WrittenPatterns:
     """What was found in the source of the script and of the modules beside it that it has imported.
 
     Attributes:
         patterns: of all kinds.
+        pairs: comparisons in the script whose results are all counted, with what they compared.
     """
 
     described: ClassVar[str] = "the source of the script"
 
     patterns: tuple[WrittenPattern, ...] = ()
+    pairs: tuple[ComparedPairs, ...] = ()
 
     def of(self, kind: str) -> tuple[WrittenPattern, ...]:
         """Return those of one kind."""

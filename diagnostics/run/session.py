@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,8 +12,10 @@ from contextlib import contextmanager
 from diagnostics.api.explain import explanation_of
 from diagnostics.api.stop_on import EARLIEST, stop_at
 from diagnostics.collectors.isolation.collection import without_collection
-from diagnostics.collectors.source.read import files_of, patterns_of
+from diagnostics.collectors.source.compared_shapes import compared_pairs
+from diagnostics.collectors.source.read import files_of, parsed, patterns_of
 from diagnostics.errors import InvalidInput, TrainingStopped, message_of
+from diagnostics.facts.where import shorten
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.report.build import with_source
 from diagnostics.report.code_frames import with_code
@@ -263,7 +266,9 @@ class RunSession:
         file, watched = self._script.file, [t for t in trainings if t.watched is not None]
         if file is None or not watched or watched[-1].watched is None:
             return trainings
-        written = WrittenPatterns(tuple(patterns_of(files_of(file, self._script.folder))))
+        tree, values = parsed(file), vars(sys.modules["__main__"])
+        pairs = () if tree is None else tuple(compared_pairs(tree, shorten(file), values))
+        written = WrittenPatterns(tuple(patterns_of(files_of(file, self._script.folder))), pairs)
         only = trainings[0].examined if len(trainings) == 1 else None  # of several, any may have made the answers
         report = with_source(watched[-1].watched, written, () if only is None else only.facts)
         seen = dataclasses.replace(watched[-1], watched=report)

@@ -211,7 +211,7 @@ def keep_step(pipeline: TrainerPipeline | TrainerStepPipeline) -> KeptPass | Non
         return None
     labels = on_host(target) if isinstance(target, Tensor) else None
     ignored, tokens = None, False
-    if pipeline.replaces_loss():
+    if pipeline.replaces_loss() or not forwards_by_library(model):  # a class of the script's, with its own loss
         own = pipeline.own_classes()
         if own is not None and can_be_kept([own[0]]):
             labels, ignored, tokens = on_host(own[0]), own[1], True

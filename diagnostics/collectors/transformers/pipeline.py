@@ -19,6 +19,7 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.python_state import CannotRestore, python_state_kept
 from diagnostics.collectors.pytorch.batch import split_batch
 from diagnostics.collectors.pytorch.data import collate_batch, collated, dataset_facts
+from diagnostics.collectors.pytorch.dependence.kept_pass import forwards_by_library
 from diagnostics.collectors.pytorch.discover.loss_calls import LossRecorder, RecordedLoss
 from diagnostics.collectors.pytorch.examine.model_copy import num_bytes, starting_weights
 from diagnostics.collectors.pytorch.examine.pipeline import PyTorchPipeline
@@ -164,7 +165,7 @@ class TrainerPipeline(PyTorchPipeline):
 
     def compute(self, model: nn.Module, batch: Any) -> tuple[Any, Any]:
         """Let the Trainer compute the loss, overridden `compute_loss` included."""
-        if not self.replaces_loss():
+        if not self.replaces_loss() and forwards_by_library(model):
             return self._computed(model, batch)
         with self._own_loss.heard() as calls:
             loss, outputs = self._computed(model, batch)
@@ -173,14 +174,14 @@ class TrainerPipeline(PyTorchPipeline):
 
     def recognised(self, value: float) -> Recognised:
         """See `PyTorchPipeline.recognised`; of probabilities that it makes, the loss is the one called."""
-        call = self._own_loss.call
+        call = self._own_loss.call if self.replaces_loss() else None
         if call is None:
             return super().recognised(value)
         self._prediction, self._target = call.prediction, call.target
         return call.recognised(of_classes=True)
 
     def own_classes(self) -> tuple[torch.Tensor, int | None] | None:
-        """Return the target of a loss of the Trainer's own that is one cross entropy, and what it leaves out."""
+        """Return the target of a loss of the script's that is one cross entropy, and what it leaves out."""
         return self._own_loss.classes
 
     def _computed(self, model: nn.Module, batch: Any) -> tuple[Any, Any]:

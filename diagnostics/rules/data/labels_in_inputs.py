@@ -28,6 +28,10 @@ COPY_FIX = {
         "loss_fn(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())  # if the model gets the whole sequence",
         "decoder_input = torch.cat([bos, target[:, :-1]], dim=1)",
     ),
+    "keras": (
+        "inputs, targets = tokens[:, :-1], tokens[:, 1:]  # predict the next token",
+        "decoder_input = np.concatenate([bos, target[:, :-1]], axis=1)",
+    ),
 }
 MASKED_FIX = {
     "torch": (

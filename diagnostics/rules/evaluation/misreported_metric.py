@@ -8,6 +8,7 @@ from typing import Final
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.metrics import MetricLedger
+from diagnostics.facts.written import ComparedPairs, WrittenPatterns
 from diagnostics.rules.shared.metric_calls import (
     Accumulated,
     MeanOfBatches,
@@ -19,6 +20,8 @@ from diagnostics.rules.shared.metric_calls import (
 )
 from diagnostics.rules.shared.metric_values import Contradiction, contradictions
 
+MIN_ROWS = 32  # of a comparison in the script
+MOST_KINDS = 100  # classes
 GAP = 0.02  # between a reported accuracy and ours, where no mistake explains it
 
 WHY: Final[Mapping[str, str]] = {
@@ -68,6 +71,10 @@ class MisreportedMetric(Rule):
     that were not shifted, ignored positions that were counted, swapped arguments, a missing square root, or a
     comparison of every prediction with every target.
 
+    Under `diagnose run`, the rule also reads the `==` comparisons at the top level of the script whose results are
+    all summed or averaged. If the script ends with one side of shape `(n, 1)` and the other of shape `(n,)`, each
+    prediction was compared with every target.
+
     Under `diagnose run`, the rule also tracks the script's calls to scikit-learn's metrics. It looks for a
     separate call for each batch of an evaluation, for lists that grow from epoch to epoch, and for targets that
     are passed as predictions.
@@ -107,9 +114,13 @@ class MisreportedMetric(Rule):
     - Lists that grow: each call begins with the rows of the previous call and repeats the same targets once more.
     - Swapped arguments: the second argument stays the same from call to call, while the first argument changes.
 
+    A comparison in the script must have at least 32 rows and at most 100 different values. The share of equal rows
+    must be at least 0.02 larger than the share of equal pairs, and less than 1: a mask of the pairs with the same
+    label compares an array with itself.
+
     ## Known problems
-    Numbers that the script prints, metrics under other names, and metrics of models with several outputs are not
-    checked.
+    Other numbers that the script prints, metrics under other names, and metrics of models with several outputs are
+    not checked. Comparisons in functions are not checked, because their values are gone at the end of the script.
 
     ## Sources
     Forman and Scholz, "Apples-to-apples in cross-validation studies" (2010), on averaging F1; the release notes
@@ -140,6 +151,30 @@ class MisreportedMetric(Rule):
             *(self._of_mean(mean) for series in ledger.series if (mean := mean_of_batches(series))),
         ]
         return found[0] if found else None
+
+    @check
+    def from_source(self, written: WrittenPatterns) -> Finding | None:
+        """Look for a comparison in the script that compares each prediction with every target."""
+        if not written.pairs:
+            raise NotApplicable("needs a comparison of a column with a vector in the script")
+        return next((self._of_pairs(one) for one in written.pairs if _is_misreported(one)), None)
+
+    def _of_pairs(self, one: ComparedPairs) -> Finding:
+        (left, right), (first, second) = one.names, one.shapes
+        rows = max(first[0], second[0])
+        return self.found(
+            f"`{left} == {right}` compares shape {first} with shape {second}, which broadcasts to "
+            f"{rows:,} x {rows:,} values, and all of them are counted. {one.of_pairs:.1%} of these pairs are "
+            f"equal, but {one.of_rows:.1%} of the {rows:,} rows are. {WHY['broadcast']}",
+            fix=f"{left}.reshape(-1) == {right}.reshape(-1)",
+            evidence={
+                "shapes": [list(first), list(second)],
+                "reported": one.of_pairs,
+                "recomputed": one.of_rows,
+                "mistake": "broadcast",
+            },
+            where=one.where,
+        )
 
     def _of_contradiction(self, one: Contradiction) -> Finding:
         message = (
@@ -211,6 +246,12 @@ class MisreportedMetric(Rule):
             },
             where=one.call.where,
         )
+
+
+def _is_misreported(one: ComparedPairs) -> bool:
+    """Whether rows agree more often than pairs, but not always, as labels compared with themselves do."""
+    rows = max(one.shapes[0][0], one.shapes[1][0])
+    return rows >= MIN_ROWS and one.kinds <= MOST_KINDS and one.of_pairs + GAP <= one.of_rows < 1
 
 
 def _is_unexplained(one: Contradiction) -> bool:

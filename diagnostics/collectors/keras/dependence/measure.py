@@ -7,6 +7,7 @@ from dataclasses import replace
 import keras
 
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
+from diagnostics.collectors.shared.dependence.copied import compare_copy
 from diagnostics.collectors.shared.dependence.examples import (
     Axis,
     axes,
@@ -22,7 +23,7 @@ from diagnostics.collectors.shared.dependence.padding import compare_padding, pa
 from diagnostics.collectors.shared.dependence.statistics import compare_statistics
 from diagnostics.collectors.shared.dependence.steps import compare_steps
 from diagnostics.collectors.shared.dependence.subject import Unclear, by_part
-from diagnostics.facts.dependence import DependenceFacts, FutureFacts, PaddingFacts
+from diagnostics.facts.dependence import CopyFacts, DependenceFacts, FutureFacts, PaddingFacts
 
 from .subject import KerasSubject
 
@@ -46,6 +47,7 @@ def measure(subject: KerasSubject) -> DependenceFacts:
             facts = replace(facts, inputs=inputs or {}, linear=linear, first_step_of=begin, last_step_of=end)
         future = by_part(why_not, "future", _compare_future, subject)
         packing = by_part(why_not, "packing", compare_packed, subject)
+        copied = by_part(why_not, "copy", _compare_copy, subject)
         dropped = by_part({}, "dropout", dropped_answers, subject)
         statistics = by_part(why_not, "statistics", compare_statistics, subject)
         ahead = by_part({}, "future", reads_ahead, subject)
@@ -54,6 +56,7 @@ def measure(subject: KerasSubject) -> DependenceFacts:
         future=future,
         padding=padding,
         packing=packing,
+        copy=copied,
         dropped=dropped,
         statistics=statistics,
         reads_ahead=ahead,
@@ -100,4 +103,12 @@ def _compare_future(subject: KerasSubject) -> FutureFacts:
         raise Unclear("the model takes other inputs besides the text")
     if subject.adds_losses:
         raise Unclear("the model does not return a single prediction for each position")
+    return facts
+
+
+def _compare_copy(subject: KerasSubject) -> CopyFacts:
+    """Ask a model without a loss of its own whether it copies its targets from an input."""
+    facts = compare_copy(subject)
+    if subject.adds_losses:
+        raise Unclear("the model adds a loss of its own")
     return facts

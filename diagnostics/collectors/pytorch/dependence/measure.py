@@ -9,6 +9,7 @@ from torch import nn
 
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
 from diagnostics.collectors.pytorch.new_weights import new_weights
+from diagnostics.collectors.shared.dependence.copied import compare_copy
 from diagnostics.collectors.shared.dependence.examples import (
     Axis,
     axes,
@@ -27,7 +28,6 @@ from diagnostics.collectors.shared.dependence.subject import NO_TIME, OutOfTime,
 from diagnostics.errors import typed_message
 from diagnostics.facts.dependence import DependenceFacts
 
-from .copied import compare_copy
 from .dropout import active_dropout
 from .kept_pass import KeptPass, objection, subject_of
 from .order import compare_order

@@ -15,6 +15,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from diagnostics.collectors.isolation.rng import generators_within
 from diagnostics.collectors.pytorch.batch import prediction_in
+from diagnostics.collectors.pytorch.model import fills_in_tokens
 from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.shared.dependence import subject as shared
@@ -77,7 +78,7 @@ class Subject(shared.Subject):
         self._fixed = {name: tensor for name, tensor in inputs.items() if name not in self._like}
         self.target = None if target is None else _array(target)
         self.tested, self.ignore_index, self.batch_first = tested, ignore_index, batch_first
-        self.unused_mask = unused_mask
+        self.unused_mask, self.fills_in_tokens = unused_mask, fills_in_tokens(model)
         self.predicts_tokens = predicts_tokens and target is not None and not target.is_floating_point()
         # Generators of random numbers that the model draws from, beside the global ones.
         self._generators = [own.generator for own in generators_within(*model.modules())]

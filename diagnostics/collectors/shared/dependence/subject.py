@@ -109,6 +109,7 @@ class Subject(ABC):
         axes: of the inputs that may count the examples.
         batch_first: whether the first is known to do so.
         predicts_tokens: whether the loss is a cross entropy and nothing else.
+        fills_in_tokens: whether the model is known to predict the tokens that are masked in its input.
         shows_softmax: whether `operations_seen` lists each softmax; if not, it is told from its result.
         seeds: of runs in training mode, where an input may be used now and then, as in teacher forcing.
     """
@@ -120,6 +121,7 @@ class Subject(ABC):
     axes: tuple[int, ...] = (0, 1)
     batch_first: bool
     predicts_tokens: bool
+    fills_in_tokens: bool = False
     shows_softmax = True
     seeds: tuple[int, ...] = (0, 1, 2)
 

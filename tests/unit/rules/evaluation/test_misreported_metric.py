@@ -5,6 +5,8 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.metrics import Evaluation, MetricCall, MetricLedger
+from diagnostics.facts.where import Where
+from diagnostics.facts.written import ComparedPairs, WrittenPatterns
 from diagnostics.rules.evaluation.metric_on_logits import MetricOnLogits
 from diagnostics.rules.evaluation.misreported_metric import MisreportedMetric
 from diagnostics.rules.shared.metric_values import class_values, number_values
@@ -287,3 +289,29 @@ def test_needs_an_evaluation_or_calls():
     for check in (RULE.from_evaluations, RULE.from_calls, ON_LOGITS.from_evaluations):
         with pytest.raises(NotApplicable):
             check(MetricLedger())
+
+
+def pairs(of_pairs, of_rows, rows=250, kinds=2):
+    shapes = (rows, 1), (rows,)
+    one = ComparedPairs(("pred", "y_test"), shapes, of_pairs, of_rows, kinds, Where("train.py", 40, "<module>"))
+    return RULE.from_source(WrittenPatterns(pairs=(one,)))
+
+
+def test_names_a_comparison_of_every_prediction_with_every_target():
+    finding = pairs(0.503, 0.924)
+    assert finding.evidence["mistake"] == "broadcast"
+    assert finding.evidence["recomputed"] == 0.924
+    assert finding.where.line == 40
+
+
+@pytest.mark.parametrize(
+    ("of_pairs", "of_rows", "sizes"),
+    [
+        (0.5, 1.0, {}),  # labels and the same labels
+        (0.5, 0.51, {}),
+        (0.5, 0.9, {"rows": 8}),
+        (0.001, 0.9, {"kinds": 250}),  # numbers of rows
+    ],
+)
+def test_accepts_pairs_that_are_no_predictions(of_pairs, of_rows, sizes):
+    assert pairs(of_pairs, of_rows, **sizes) is None

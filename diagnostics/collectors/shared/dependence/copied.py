@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.collectors.pytorch.model import fills_in_tokens
 from diagnostics.collectors.shared.arrays import LABEL_NAMES
-from diagnostics.collectors.shared.dependence.future import (
-    MIN_COMPARED,
-    MIN_KINDS,
-    MIN_LENGTH,
-    by_position_or_none,
-)
-from diagnostics.collectors.shared.dependence.subject import Unclear
 from diagnostics.facts.array import Array
 from diagnostics.facts.dependence import CopyFacts
 
-from .subject import Subject
+from .future import MIN_COMPARED, MIN_KINDS, MIN_LENGTH, by_position_or_none
+from .subject import Subject, Unclear
 
 MAX_ROWS = 8  # examples that are run
 MASKED = 0.5  # of the positions with a target hold the mask token, and at most as many of all have a target
@@ -37,7 +30,10 @@ def compare_copy(subject: Subject) -> CopyFacts:
     if rows < 2 or any(t.ndim and len(t) != size for t in subject.inputs.values()):
         raise Unclear("the first axis of an input is not the batch axis")
     inputs = {given: t[:rows] if t.ndim else t for given, t in subject.inputs.items()}
-    other = np.random.default_rng(0).choice(np.unique(tokens), (rows, length))
+    masked, mask = subject.fills_in_tokens, _mask_token(tokens, counted)
+    # As often as they are targets: a short training does not reach the rare ones. A mask would fill the rows.
+    drawn = tokens[counted] if mask is None else np.unique(tokens)
+    other = np.random.default_rng(0).choice(drawn, (rows, length))
     answers = _answers(subject, {**inputs, name: other}, rows, length)
     share = float((answers.argmax(-1) == other).mean())
     sources = [
@@ -47,7 +43,6 @@ def compare_copy(subject: Subject) -> CopyFacts:
     ]
     if any(_is_later(subject.inputs[given], tokens) for given in sources):
         raise Unclear("another input holds the targets shifted by one position, as in teacher forcing")
-    masked, mask = fills_in_tokens(subject.model), _mask_token(tokens, counted)
     if not masked and (mask is not None or not sources):
         later = other.copy()
         later[:, length // 2 :] = np.roll(other, 1, 0)[:, length // 2 :]
