@@ -37,6 +37,7 @@ def tuned(lora, folder, evaluates):
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=vocabulary, pad_token="<pad>", eos_token="<eos>")
     drawn = torch.randint(2, 13, (64,), generator=torch.Generator().manual_seed(0)).tolist()
     rows = Dataset.from_list([{"prompt": WORDS[i], "completion": f" {WORDS[i + 1]}"} for i in drawn])
+    evaluated = Dataset.from_list([{"prompt": f"{WORDS[i]} {WORDS[i]}", "completion": " b"} for i in drawn[:16]])
     config = GPT2Config(vocab_size=14, n_positions=8, n_embd=16, n_layer=1, n_head=2, bos_token_id=1, eos_token_id=1)
     arguments = SFTConfig(
         str(folder),
@@ -53,7 +54,7 @@ def tuned(lora, folder, evaluates):
         GPT2LMHeadModel(config),
         args=arguments,
         train_dataset=rows,
-        eval_dataset=rows,
+        eval_dataset=evaluated,
         processing_class=tokenizer,
         peft_config=lora,
     )
@@ -64,12 +65,10 @@ def tuned(lora, folder, evaluates):
 
 
 WAYS = {
-    "Lightning": (partial(fitted, classifier), False),
-    "Lightning with an evaluation": (partial(fitted, classifier), True),
+    "Lightning": (partial(fitted, classifier), True),
     "Lightning, two parts": (partial(fitted, autoencoder), False),
     "Lightning, a bug": (partial(fitted, BROKEN["softmax_before_cross_entropy"][0]), False),
     "TRL": (partial(tuned, None), False),
-    "TRL with an evaluation": (partial(tuned, None), True),
     "TRL with LoRA": (partial(tuned, LoraConfig(task_type="CAUSAL_LM", r=4, target_modules=["c_attn"])), True),
 }
 
@@ -86,13 +85,11 @@ def train_one(train, folder, evaluates):
 def rules_of(run, looks_again):
     """Return the rules named for each training of a run, which ends now."""
     run.close()
-    if looks_again:
-        assert run.look_again(60.0).status == "passed"
+    stage = run.look_again(60.0) if looks_again else None
     assert run.faults == []
-    return [
-        sorted(finding.rule for part in (reports.examined, reports.watched) for finding in part.findings)
-        for reports in run.reports()
-    ]
+    parts = [part for reports in run.reports() for part in (reports.examined, reports.watched)]
+    rules = [sorted(finding.rule for finding in part.findings) for part in parts if part is not None]
+    return rules, stage and stage.status
 
 
 @pytest.fixture
@@ -114,17 +111,18 @@ def test_three_models_dropped_in_turn_are_gone_and_named_as_if_kept(way, looks_a
     train, evaluates = WAYS[way]
     run = observe(looks_again=looks_again)
     kept = train_one(train, tmp_path, evaluates)
-    (expected,) = rules_of(run, looks_again)
+    expected, looked = rules_of(run, looks_again)
     del kept
     run = observe(looks_again=looks_again)
     for _ in range(3):
         references = [weakref.ref(each) for each in train_one(train, tmp_path, evaluates)]
         gc.collect()
+        gc.collect()  # of parts that are in cycles of their own, as those with an adapter
         trainer, model, optimizer, parameter, moment = [reference() is None for reference in references]
         assert trainer and model and optimizer and moment
         assert parameter or looks_again  # of a small model, for the second look
-    assert rules_of(run, looks_again) == [expected] * 3
-    assert bool(expected) == (way == "Lightning, a bug")
+    assert rules_of(run, looks_again) == (expected * 3, looked)
+    assert any("probabilities-as-logits" in rules for rules in expected) == (way == "Lightning, a bug")
 
 
 @pytest.mark.parametrize("way", ["Lightning", "TRL with LoRA"])
@@ -133,5 +131,6 @@ def test_the_weights_of_a_large_model_are_gone_too(way, observe, tmp_path, monke
     run = observe(looks_again=True)
     references = [weakref.ref(each) for each in train_one(WAYS[way][0], tmp_path, False)]
     gc.collect()
+    gc.collect()
     assert [reference() for reference in references] == [None] * 5
-    assert len(rules_of(run, looks_again=False)) == 1
+    assert rules_of(run, looks_again=True) == ([[], []], None)
