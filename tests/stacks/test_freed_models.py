@@ -38,7 +38,9 @@ def tuned(lora, folder, evaluates):
     drawn = torch.randint(2, 13, (64,), generator=torch.Generator().manual_seed(0)).tolist()
     rows = Dataset.from_list([{"prompt": WORDS[i], "completion": f" {WORDS[i + 1]}"} for i in drawn])
     evaluated = Dataset.from_list([{"prompt": f"{WORDS[i]} {WORDS[i]}", "completion": " b"} for i in drawn[:16]])
-    config = GPT2Config(vocab_size=14, n_positions=8, n_embd=16, n_layer=1, n_head=2, bos_token_id=1, eos_token_id=1)
+    size = {"vocab_size": 14, "n_positions": 8, "n_embd": 16, "n_layer": 1, "n_head": 2}
+    no_dropout = {"attn_pdrop": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0}
+    config = GPT2Config(**size, **no_dropout, bos_token_id=1, eos_token_id=1)
     arguments = SFTConfig(
         str(folder),
         max_steps=STEPS,
@@ -119,7 +121,7 @@ def test_three_models_dropped_in_turn_are_gone_and_named_as_if_kept(way, looks_a
         gc.collect()
         gc.collect()  # of parts that are in cycles of their own, as those with an adapter
         trainer, model, optimizer, parameter, moment = [reference() is None for reference in references]
-        assert trainer and model and optimizer and moment
+        assert (trainer, model, optimizer, moment) == (True,) * 4
         assert parameter or looks_again  # of a small model, for the second look
     assert rules_of(run, looks_again) == (expected * 3, looked)
     assert any("probabilities-as-logits" in rules for rules in expected) == (way == "Lightning, a bug")
