@@ -39,8 +39,7 @@ def tuned(lora, folder, evaluates):
     rows = Dataset.from_list([{"prompt": WORDS[i], "completion": f" {WORDS[i + 1]}"} for i in drawn])
     evaluated = Dataset.from_list([{"prompt": f"{WORDS[i]} {WORDS[i]}", "completion": " b"} for i in drawn[:16]])
     size = {"vocab_size": 14, "n_positions": 8, "n_embd": 16, "n_layer": 1, "n_head": 2}
-    no_dropout = {"attn_pdrop": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0}
-    config = GPT2Config(**size, **no_dropout, bos_token_id=1, eos_token_id=1)
+    config = GPT2Config(**size, bos_token_id=1, eos_token_id=1)
     arguments = SFTConfig(
         str(folder),
         max_steps=STEPS,
