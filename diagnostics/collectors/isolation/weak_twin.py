@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
+import time
 import weakref
 from types import FunctionType, ModuleType
 from typing import Any
@@ -13,6 +14,8 @@ from diagnostics.collectors.isolation.identity import IdentityMap
 
 WHOLE_HEAP = 2  # the oldest generation; a model is in it soon
 MOST_OBJECTS = 5000  # that are searched behind one attribute
+MOST_OF_ALL = 200_000  # behind all attributes of a model
+SHARE, AT_FIRST = 0.01, 0.5  # of the time that passes, and seconds beside it, that collections may take longer
 NEEDED = {"_parameters", "_buffers", "param_groups", "state"}
 PLAIN = {bool, int, float, complex, str, bytes, type(None)}
 
@@ -53,19 +56,25 @@ class _Twins:
         self._of: IdentityMap[Any, list[weakref.ref[Any]]] = IdentityMap()
         self._apart: list[tuple[weakref.ref[Any], list[weakref.ref[Any]]]] = []
         self._listens = False
+        self._since = self._spent = 0.0
 
     def add(self, original: Any, twin: Any) -> None:
         """Look after a twin that shares the attributes of an original."""
         reference = weakref.ref(twin)
         self._of[original] = [*(other for other in self._of.get(original, ()) if other() is not None), reference]
         if not self._listens:
-            self._listens = True
+            self._listens, self._since = True, time.perf_counter()
             gc.callbacks.append(self._on_collection)
             atexit.register(gc.callbacks.remove, self._on_collection)  # collections follow without our modules
 
     def _on_collection(self, phase: str, info: dict[str, int]) -> None:
         if info["generation"] == WHOLE_HEAP:
-            (self._part if phase == "start" else self._join)()
+            begin = time.perf_counter()
+            if phase == "stop":
+                self._join()
+            elif self._spent <= AT_FIRST + SHARE * (begin - self._since):  # else a later collection frees them
+                self._part()
+            self._spent += time.perf_counter() - begin
 
     def _part(self) -> None:
         for original, references in self._of.items():
@@ -100,6 +109,7 @@ class _WayBack:
     def __init__(self, original: Any, twins: list[Any]) -> None:
         self._ends = {id(original), id(original.__dict__)}
         self._searched = {id(twin) for twin in twins}
+        self._left = MOST_OF_ALL
 
     def is_behind(self, value: Any) -> bool:
         """Return whether a chain starts at a value, or may start there: too many objects are behind it."""
@@ -109,13 +119,16 @@ class _WayBack:
             each = waiting.pop()
             kind, number = type(each), id(each)
             if number in self._ends:
+                self._ends.add(id(value))
                 return True
             if kind in PLAIN or number in found or number in self._searched:
                 continue
             if issubclass(kind, type | ModuleType):  # where many programs keep everything
                 continue
             found.add(number)
-            if len(found) > MOST_OBJECTS:
+            self._left -= 1
+            if len(found) > MOST_OBJECTS or self._left < 0:
+                self._ends.add(id(value))  # such as a trainer that each part of the model knows
                 return True
             parts = gc.get_referents(each)
             if kind is FunctionType:

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from diagnostics.collectors.isolation import weak_twin as module_twins
 from diagnostics.collectors.isolation.weak_twin import weak_twin
 
 
@@ -112,3 +113,30 @@ class TestOfAModelThatLeadsBackToItself:
         model.size = 4
         assert vars(twin) is vars(model)
         assert twin.size == 4
+
+
+def test_searches_a_trainer_that_each_part_of_a_model_knows_only_once(monkeypatch):
+    model = nn.Sequential(*(nn.ReLU() for _ in range(50)))
+    trainer = types.SimpleNamespace(model=model, log=[[number] for number in range(20_000)])
+    for module in model.modules():
+        module.trainer = trainer
+    twin = weak_twin(model)
+    searched, plain = [], gc.get_referents
+    monkeypatch.setattr(gc, "get_referents", lambda each: (searched.append(None), plain(each))[1])
+    gc.collect()
+    assert len(searched) < 3 * module_twins.MOST_OBJECTS
+    assert vars(twin) is vars(model)
+
+
+def test_leaves_a_model_to_a_later_collection_where_collections_take_long(monkeypatch):
+    model = nn.Linear(2, 3)
+    with_own_forward(model)
+    _twin, reference = weak_twin(model), weakref.ref(model)
+    del model
+    monkeypatch.setattr(module_twins, "AT_FIRST", -1.0)
+    monkeypatch.setattr(module_twins, "SHARE", 0.0)
+    gc.collect()
+    assert reference() is not None
+    monkeypatch.setattr(module_twins, "SHARE", 1e9)
+    gc.collect()
+    assert reference() is None
