@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import inspect
 import io
 import math
 import signal
@@ -28,6 +29,7 @@ PATIENT = 0.8  # of its time, after which nothing more is measured and what was 
 MOST_LOOPS = 4  # loops of a script that are kept
 MOST_FREED = 64 * 2**20  # bytes of models that the script has freed, all together
 DEPTH = 4  # of nested containers in the attributes of a freed model
+OF_TORCH = {"dtype", "device", "layout", "memory_format"}  # values as plain as numbers
 
 
 def budget(wanted: float | None, ran: float, unlearned: bool = False) -> float:
@@ -202,6 +204,8 @@ def _size(model: Any) -> int | None:
         kind = type(value)
         if kind.__module__ == "builtins" and not isinstance(value, dict | list | tuple | set | frozenset):
             return not hasattr(kind, "__next__")
+        if kind is inspect.Signature or (kind.__module__ == "torch" and kind.__name__ in OF_TORCH):
+            return True
         if hasattr(value, "nbytes"):
             counted += int(value.nbytes)
             return True

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 from diagnostics.collectors.isolation.internal import own_run
+from diagnostics.collectors.isolation.whole_copy import whole_copy
 from diagnostics.collectors.pytorch.batch import describe_source, prediction_in, split_batch
 from diagnostics.collectors.pytorch.data import not_batches
 from diagnostics.collectors.pytorch.examine.pipeline import PyTorchPipeline
@@ -85,7 +86,7 @@ class LightningPipeline(PyTorchPipeline):
         if not any(overrides(self.model, name) for name in TRANSFER):
             return batch
         with users_code():
-            return self._bench.transferred(copy.deepcopy(self.model), batch)
+            return self._bench.transferred(whole_copy(self.model), batch)
 
     def compute(self, model: nn.Module, batch: Any) -> tuple[Any, Any]:
         """Return the loss that `training_step` returns, and the output that it is of."""
@@ -123,7 +124,7 @@ class LightningPipeline(PyTorchPipeline):
     def trial_optimizer(self) -> tuple[float | None, OptimizerBuilder | None, bool | None]:
         """See `PyTorchPipeline.trial_optimizer`."""
         if self._trial is None:
-            model = copy.deepcopy(self.model)
+            model = whole_copy(self.model)
             try:
                 optimizers = self._bench.configure(model)[0]
             except Exception:  # told where the optimizer is examined
@@ -203,7 +204,7 @@ def _with_layers(call: str, module: nn.Module, loader: Any, datamodule: Any) -> 
         return module
     with own_run(), random_states_kept(module, loader):
         try:
-            return set_up(copy.deepcopy(module), Bench(module, loader, datamodule))
+            return set_up(whole_copy(module), Bench(module, loader, datamodule))
         except Exception as error:
             raise InvalidInput(
                 f"{call}() set up a copy of {type(module).__name__}, as fit would, and that raised "

@@ -3,6 +3,7 @@
 import copy
 import ctypes
 import gc
+import types
 import weakref
 
 import psutil
@@ -304,6 +305,19 @@ class TestOver:
         assert run.loops._finder.watches == []
         assert [report.title for report in run.watched()] == ["watched 2 steps of Sequential"] * MAX_MODELS
         assert len(run.examined) == MAX_MODELS
+
+    def test_a_model_with_a_patched_forward_is_gone_after_a_garbage_collection(self, run):
+        references = []
+        for _ in range(3):
+            model = network()
+            model.forward = types.MethodType(type(model).forward, model)
+            train(lambda model=model: model(INPUTS), torch.optim.Adam(model.parameters()))
+            references += [weakref.ref(model), weakref.ref(model[0].weight)]
+            del model
+            gc.collect()
+            assert [reference() for reference in references] == [None] * len(references)
+        assert [report.title for report in run.watched()] == ["watched 3 steps of Sequential"] * 3
+        assert len(run.examined) == 3
 
     def test_evaluations_are_seen_after_a_function_has_trained_the_model(self, run):
         model = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Linear(8, 3))

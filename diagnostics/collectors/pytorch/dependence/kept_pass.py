@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, default_collate
 
 from diagnostics.collectors.isolation.harmless_code import is_library, objection_to_module
+from diagnostics.collectors.isolation.whole_copy import whole_copy
 from diagnostics.collectors.pytorch.data import is_shuffled
 from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstPass
 from diagnostics.collectors.pytorch.local_tensors import is_sharded
@@ -181,7 +181,7 @@ def objection(model: nn.Module) -> str | None:
 def subject_of(model: nn.Module, kept: KeptPass, deadline: float, *, over: bool = True) -> Subject:
     """Copy a model to the host, and ask it with the kept batch; `over`: whether nothing trains it any more."""
     inner = uncompiled(model)
-    copied: Any = copy.deepcopy(inner).cpu()
+    copied: Any = whole_copy(inner).cpu()
     if kept.use_cache not in (None, uses_cache(copied)):
         copied.config.use_cache = kept.use_cache
     for parameter in copied.parameters():

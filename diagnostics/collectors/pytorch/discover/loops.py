@@ -22,6 +22,7 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.recording import is_recorded
+from diagnostics.collectors.isolation.weak_twin import weak_twin
 from diagnostics.collectors.probe import Probes
 from diagnostics.collectors.pytorch.discover import probes
 from diagnostics.collectors.pytorch.discover.optimizers import HandUpdates
@@ -341,7 +342,9 @@ class LoopFinder(Generic[W]):
         before = self.watched_by.get(model)
         self.short.watched += before is None
         self._watched.update((module, None) for module in called)
-        watched = self._watch(model, optimizers)
+        # A joined model would keep its parts alive.
+        held = model if len(called) == 1 else _joined([weak_twin(module) for module in called])
+        watched = self._watch(held, optimizers)
         self.watches.append(watched)
         self._watch_of.update((optimizer, watched) for optimizer in optimizers)
         for module in called:

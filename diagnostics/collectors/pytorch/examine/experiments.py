@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,6 +16,7 @@ from torch.overrides import TorchFunctionMode
 
 from diagnostics.collectors.isolation.harmless_code import is_library
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
+from diagnostics.collectors.isolation.whole_copy import whole_copy
 from diagnostics.collectors.pytorch.batch import prediction_in
 from diagnostics.collectors.pytorch.dependence.kept_pass import filled, on_host
 from diagnostics.collectors.pytorch.discover.training_batches import MOST, TrainedBatch
@@ -176,7 +176,7 @@ class TorchSetup(Setup):
         self._skipped: int | None = None  # the number of the activation that is left out, counted from 0
         self._all = False  # whether all weights are trained
         torch.default_generator.manual_seed(0)
-        self.model: nn.Module = copy.deepcopy(run.model)
+        self.model: nn.Module = whole_copy(run.model)
         for name, module in self.model.named_modules():
             module.training = name not in run.idle
         groups = run.optimizer(self.model, 1.0).param_groups
@@ -380,10 +380,10 @@ def run_of_batches(
         taken = [batch for batch in itertools.islice(batches, MOST) if isinstance(batch, list | tuple)]
         if not taken or not all(isinstance(part, Tensor) for batch in taken for part in batch):
             return "the batches are not (inputs, target) in tensors"
-        fresh: nn.Module = copy.deepcopy(inner).cpu()
+        fresh: nn.Module = whole_copy(inner).cpu()
         first = tuple(on_host(part) for part in taken[0])
         with torch.no_grad():
-            prediction = prediction_in(copy.deepcopy(fresh)(*first[:-1]))
+            prediction = prediction_in(whole_copy(fresh)(*first[:-1]))
         if prediction is None:
             return "the model returns no tensor"
         return experiments(
@@ -408,7 +408,7 @@ def run_of_batches(
 
 def _on_host(loss: Callable[..., Any]) -> Callable[..., Tensor]:
     """Return a copy of a loss on the host, if it is a module."""
-    copied: Callable[..., Tensor] = copy.deepcopy(loss).cpu() if isinstance(loss, nn.Module) else loss
+    copied: Callable[..., Tensor] = whole_copy(loss).cpu() if isinstance(loss, nn.Module) else loss
     return copied
 
 
@@ -462,5 +462,5 @@ class _Activations(TorchFunctionMode):  # type: ignore[misc]
 
 def at_its_beginning(model: nn.Module, values: Mapping[str, Tensor]) -> nn.Module | None:
     """Copy a model to the host with the weights that it began with; None if its layers were replaced since."""
-    fresh: nn.Module = copy.deepcopy(uncompiled(model)).cpu()
+    fresh: nn.Module = whole_copy(uncompiled(model)).cpu()
     return fresh if restore(fresh, values) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.harmless_code import is_library
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
+from diagnostics.collectors.isolation.whole_copy import whole_copy
 from diagnostics.collectors.pytorch.activations import activations_seen
 from diagnostics.collectors.pytorch.batch import distinct_rows, prediction_in
 from diagnostics.collectors.pytorch.dependence.kept_pass import KeptPass, on_host
@@ -152,13 +152,13 @@ class _Again:
     def __init__(self, model: nn.Module, start: KeptStart) -> None:
         self._start, self._target = start, start.kept.target
         self.inputs = dict(named_tensors(start.kept.inputs))
-        self._model: nn.Module = copy.deepcopy(uncompiled(model)).cpu()
+        self._model: nn.Module = whole_copy(uncompiled(model)).cpu()
         if not restore(self._model, start.values):
             raise NotAsBefore("its layers were replaced since its first step")
 
     def fresh(self) -> nn.Module:
         """Return a copy in the state in which the model began."""
-        return copy.deepcopy(self._model)
+        return whole_copy(self._model)
 
     def prediction(self, model: nn.Module) -> Tensor | None:
         """Return the prediction for the batch."""

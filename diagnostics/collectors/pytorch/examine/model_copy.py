@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from diagnostics.collectors.isolation.whole_copy import whole_copy
 from diagnostics.collectors.pytorch.dependence.kept_pass import on_host
 from diagnostics.collectors.pytorch.model import several_ranks
 from diagnostics.collectors.shared.pipeline import CannotJudge
@@ -47,7 +47,7 @@ class ModelCopy:
                 "examine it in a single process"
             )
         try:
-            made, self.loss = copy.deepcopy((self._model, self._along()))
+            made, self.loss = whole_copy((self._model, self._along()))
         except Exception as error:  # whatever a module's __deepcopy__ may raise, out of memory included
             raise CannotJudge(
                 f"the model cannot be copied ({type(error).__name__}: {error}), and what belongs to "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,6 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from diagnostics.collectors.isolation.whole_copy import whole_copy
 from diagnostics.collectors.pytorch.local_tensors import local
 from diagnostics.collectors.pytorch.model import uncompiled
 from diagnostics.collectors.pytorch.state import random_states_kept
@@ -52,7 +52,7 @@ def twin(model: nn.Module, weights: Mapping[str, Tensor] | None) -> nn.Module:
     inner = uncompiled(model)
     if isinstance(inner, nn.parallel.DistributedDataParallel | nn.DataParallel):
         inner = inner.module
-    copied: nn.Module = copy.deepcopy(inner)
+    copied: nn.Module = whole_copy(inner)
     for module in copied.modules():
         for hooks in _hooks_of(module):
             for key, hook in list(hooks.items()):
