@@ -232,5 +232,6 @@ def test_facts_name_what_could_not_be_measured():
         | {"padding": "needs exactly one input with padding"}
         | {"future": "the targets are not the next tokens of one of the inputs"}
         | {"packing": "the targets are not the tokens of one of the inputs"}
+        | {"copy": "the targets are not the tokens of one of the inputs"}
         | {"statistics": "the model has no batch norm with running statistics"}
     )
