@@ -86,8 +86,8 @@ def reads_ahead(subject: Subject) -> bool | None:
     found = [
         name
         for name, array in subject.inputs.items()
-        if target is not None and array.shape == target.shape and array.ndim == 2 and array.dtype.kind in "iu"
-        if len(np.unique(array)) >= MIN_KINDS and not np.array_equal(array, target)
+        if target is not None and array.size == target.size and array.ndim == 2 and array.dtype.kind in "iu"
+        if len(np.unique(array)) >= MIN_KINDS and not np.array_equal(array, target.reshape(array.shape))
     ]
     if len(found) != 1 or subject.inputs[found[0]].shape[1] < MIN_LENGTH:
         return None
