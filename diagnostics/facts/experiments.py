@@ -11,7 +11,7 @@ from diagnostics.facts.frozen import frozen
 
 NO_BETTER = 0.9  # of the constant prediction's loss: a copy without a change that is below does learn
 BETTER = 0.85  # of the same: above, a change may have helped by chance
-REMAINS, HALVES = 0.75, 0.5  # of the loss that a run stood at: of a copy without a change, and of one that helps
+REMAINS, HALVES = 0.75, 0.5  # of the run's final loss: without a change, and with one that helps
 NOISES = 3.0  # times the spread of the unchanged copies
 MAKES_UP = 4  # `breadth` of a rate so much higher that something must shrink the steps, such as clipping
 STOOD_AT = "stood_at"  # in the evidence of `not-learning`: the loss of a run that learned a part only
@@ -57,7 +57,7 @@ class Experiments:
         rows: how many rows were held out.
         trained_rows: how many others there are.
         left_out: by name, why an experiment could not be run.
-        level: the loss that the run stood at, if it learned a part only; infinite if it learned nothing.
+        level: the final loss of a run that learned something but too little; infinite if it learned nothing.
     """
 
     described: ClassVar[str] = "experiments on copies"

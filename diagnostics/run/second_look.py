@@ -52,7 +52,7 @@ class Unlearned:
         severity: of the findings that say so. A note: it ended no better than a constant prediction, which may be
             right. None: no finding does, but its loss has not fallen.
         explained: whether an error or a warning names the cause.
-        level: the loss that it stood at, if it learned a part only; infinite if it learned nothing.
+        level: its final loss, if it learned something but too little; infinite if it learned nothing.
     """
 
     severity: Severity | None

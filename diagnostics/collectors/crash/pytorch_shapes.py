@@ -244,9 +244,9 @@ class _Kind:
     Attributes:
         file: of `torch.nn.modules`.
         base: class.
-        setting: the argument that says what it wants; empty if there is none.
+        setting: the argument that sets the expected size; empty if no argument does.
         more: arguments that follow it.
-        axis: of the input along which the size stands; None if it is the first from the end that differs.
+        axis: the input's axis of that size; None for the last axis that differs.
         name: of the layer, if only the text is known.
         is_one: whether that is a class, and not the name of several.
     """

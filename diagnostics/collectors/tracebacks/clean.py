@@ -183,7 +183,7 @@ def _unescaped(line: str, found: re.Match[str]) -> list[str]:
 def _prefixes(lines: Sequence[Line]) -> list[str]:
     """Find the prefixes of a traceback's lines, the longest first; a zero byte stands for a time.
 
-    A prefix counts if it stands before a traceback's first line and before a frame near it.
+    A prefix counts if a traceback's first line and a frame near it both begin with it.
     """
     found: dict[str, None] = {}
     for index, (_, text) in enumerate(lines):

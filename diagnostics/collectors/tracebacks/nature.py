@@ -43,7 +43,7 @@ _CHECKS = (
 def error_category(crash: CrashFacts) -> str | None:
     """Say what kind of failure it is, and what its line and numbers prove; None if nothing is known of it.
 
-    Of a message that says no kind it is told at least whose line raised it.
+    If the message does not show the kind of failure, the answer still names the line that raised it.
     """
     if crash.message == NO_EXCEPTION:
         return _cut_off(crash)

@@ -21,7 +21,7 @@ class LayerMisfit:
         got: what it got in its place.
         layer: its class: ``Linear``; None if not known.
         path: where the model holds it: ``model.classifier``; None if not known.
-        setting: the argument that says what it wants: ``in_features``.
+        setting: the argument that sets the expected size: ``in_features``.
         shape: of the tensor it got; None if not known.
         axis: the axis of `shape` along which `got` stands; None if not known.
         rows: of a tensor that was laid out as a table of rows of `got`, where its shape is not known.

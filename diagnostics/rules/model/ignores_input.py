@@ -22,10 +22,8 @@ ROUNDING = 1e-6
 STEPS = 200  # of training; after these, predictions for different inputs should differ
 MAX_SPREAD = 0.2  # of the spread of the inputs, which is 4% of their variance; the predictions vary less than this
 NEAR, LEVEL = 0.35, 0.35  # of the same: the predictions' largest distance from the mean input, its smallest from 0
-CONSTANT, STRUCTURED = (
-    0.01,
-    0.5,
-)  # where 0 is the mean: of the inputs' spread; of their squares, kept by a few numbers
+CONSTANT = 0.01  # of the inputs' spread, where their mean is close to 0
+STRUCTURED = 0.5  # of the inputs' variance, kept by a few principal components
 FALLS = 0.98  # of the loss of the third quarter; if the last quarter is lower, the loss is still falling
 CLEARLY_BELOW = 0.99  # of the best constant prediction's loss: far more than rounding errors
 

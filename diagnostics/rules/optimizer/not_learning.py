@@ -41,9 +41,7 @@ SMALL, LARGE = 1e-4, 1e-2  # of the weights, in one step: outside of this range,
 # A run that learned a part: its loss as a share of the constant prediction's, and as a multiple of the error of a
 # linear fit; what one third of the run gains, as a share of what is missing.
 PART, TIMES, SETTLED = 0.25, 4.0, 0.1
-SLOW = (
-    0.1  # of the highest learning rate: a run that was slower in its middle has a schedule to thank for its rest
-)
+SLOW = 0.1  # of the highest learning rate: below it in the middle of a run, the schedule explains a loss at rest
 
 FAR = 2.0  # of the constant prediction's squared error: the output has not even reached the mean of its targets
 STEPS_OF_STATISTICS = 500  # after which batch norm's running statistics are right with Keras' momentum of 0.99
@@ -403,15 +401,17 @@ class NotLearning(Rule):
         outweighs = None if far else _outweighs(worst, answers)
         if outweighs is not None:
             reason = f"{_of_dominant(outweighs, worst)} {reason}"
+        if far:
+            fix = _of_scale(answers)
+        elif outweighs is not None:
+            fix = _of_scale(answers, outweighs.name)
+        else:
+            fix = PENALTY if len(answers.outputs) == 1 else SHARED
         return self.found(
             f"After {answers.steps:,} steps, {_called(worst, answers)} {_how_much(worst)} better than a constant "
             f"prediction: on {worst.rows:,} training rows its {_NAMES[worst.kind]} is {worst.error:.4g}, "
             f"against {worst.constant_error:.4g} for a constant prediction. {reason}",
-            fix=_of_scale(answers)
-            if far
-            else (PENALTY if len(answers.outputs) == 1 else SHARED)
-            if outweighs is None
-            else _of_scale(answers, outweighs.name),
+            fix=fix,
             severity=None if far or is_learnable(worst.fit) else "note",
             evidence={
                 "output": worst.name,
