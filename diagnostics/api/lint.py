@@ -62,7 +62,7 @@ def lint(paths: Iterable[str | os.PathLike[str]]) -> Linted:
             unread.append(str(problem))
             continue
         for pattern in patterns:
-            evaluator = Evaluator(all_rules(), taking=WrittenPatterns)
+            evaluator = Evaluator(all_rules(), taking=[WrittenPatterns])
             findings = [*evaluator.add(WrittenPatterns((pattern,))), *evaluator.close_phase()]
             found += [(pattern, finding) for finding in findings]
             faults += evaluator.faults

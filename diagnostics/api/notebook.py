@@ -40,7 +40,7 @@ def check_notebook(path: str | os.PathLike[str]) -> Report:
     from diagnostics.rules.registry import all_rules
 
     facts = notebook_facts(Path(path))
-    evaluator = Evaluator(all_rules(), taking=NotebookFacts)
+    evaluator = Evaluator(all_rules(), taking=[NotebookFacts])
     findings = [*evaluator.add(facts), *evaluator.close_phase()]
     title = f"checked {facts.file}, {count_of(facts.cells, 'code cell')}"
     return finished(evaluated(title, evaluator, findings, [NotebookFacts], stages=tuple(_stages(facts))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from diagnostics.errors import message_of
@@ -20,15 +20,15 @@ class Evaluator:
         faults: errors in the rules themselves.
     """
 
-    def __init__(self, rules: Sequence[Rule], taking: type | None = None) -> None:
-        """Prepare; `taking`: a kind of facts, to evaluate only the checks that take it."""
+    def __init__(self, rules: Sequence[Rule], taking: Collection[type] | None = None) -> None:
+        """Prepare; `taking`: kinds of facts, to evaluate only the checks that take one of them."""
         self._rules = tuple(rules)
         self._facts: dict[type, Any] = {}
         self._waiting: list[_Check] = [
             (rule, name, needs)
             for rule in self._rules
             for name, needs in rule.checks().items()
-            if taking is None or any(need.kind is taking for need in needs.values())
+            if taking is None or any(need.kind in taking for need in needs.values())
         ]
         self._checks = tuple(self._waiting)
         self._judged: set[str] = set()

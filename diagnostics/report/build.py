@@ -85,7 +85,7 @@ def judged_as_a_whole(
         trained_alone=trained_alone,
     )
     facts = (*(() if examined is None else examined.facts), *watched.facts, verdicts)
-    evaluator = Evaluator([rule for rule in all_rules() if _judges_a_whole(rule)], taking=Verdicts)
+    evaluator = Evaluator([rule for rule in all_rules() if _judges_a_whole(rule)], taking=[Verdicts])
     findings = [*evaluator.add(*facts), *evaluator.close_phase()]
     kinds = {Verdicts, TargetHistory, RowLedger, *(type(fact) for fact in facts), *WATCHED}
     return replace(
@@ -107,12 +107,19 @@ def _judges_a_whole(rule: Rule) -> bool:
 
 
 def extended(report: Report, facts: tuple[Any, ...], stage: str = "") -> Report:
-    """Evaluate the rules on facts that became known after an examination; show the first with a stage."""
-    evaluator = new_evaluator()
+    """Evaluate the rules on facts that became known after an examination, together with what it knew.
+
+    Args:
+        report: of the examination.
+        facts: the new ones; only the checks that take one of them are evaluated.
+        stage: that shows the first of them.
+    """
     views = tuple(fact for fact in facts if isinstance(fact, BatchView))
     facts = tuple(fact for fact in facts if not isinstance(fact, BatchView))
     report = replace(report, batches=(*report.batches, *views))
-    return _extended(report, evaluator, [*evaluator.add(*facts), *evaluator.close_phase()], facts, stage)
+    evaluator = Evaluator(all_rules(), taking=[type(fact) for fact in facts])
+    findings = [*evaluator.add(*report.facts, *facts), *evaluator.close_phase()]
+    return _extended(report, evaluator, findings, facts, stage)
 
 
 def with_source(report: Report, written: WrittenPatterns, known: Iterable[Any] = ()) -> Report:
@@ -123,7 +130,7 @@ def with_source(report: Report, written: WrittenPatterns, known: Iterable[Any] =
         written: what was found in the source.
         known: facts from before the run that rules may take with it.
     """
-    evaluator = Evaluator(all_rules(), taking=WrittenPatterns)
+    evaluator = Evaluator(all_rules(), taking=[WrittenPatterns])
     findings = [*evaluator.add(*known, *report.facts, written), *evaluator.close_phase()]
     return _extended(report, evaluator, findings, (written,)) if findings or evaluator.faults else report
 
@@ -154,7 +161,7 @@ def _extended(
 def _better(report: Report, evaluator: Evaluator, facts: tuple[Any, ...]) -> dict[str, str]:
     """Return the reasons of rules that lacked one of these facts before, and could not use it."""
     lacked = {needs(type(fact)) for fact in facts}
-    now = evaluator.not_applicable(*(type(fact) for fact in facts))
+    now = evaluator.not_applicable(*(type(fact) for fact in (*report.facts, *facts)))
     return {name: why for name, why in now.items() if report.not_applicable.get(name) in lacked}
 
 
