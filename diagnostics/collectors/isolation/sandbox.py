@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import copy
 import ctypes
 import functools
 import io
@@ -23,7 +22,6 @@ import stat
 import sys
 import time
 import traceback
-import types
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -194,7 +192,6 @@ def _shut_off(writing: int) -> None:
     _forbid_writes(c)
     c.prctl(SET_DUMPABLE, 0, 0, 0, 0)  # should it crash, no core file is written
     sys.addaudithook(_refuse)
-    copy._deepcopy_dispatch[types.FunctionType] = _copied_function  # type: ignore[attr-defined]
     torch: Any = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(1)  # the threads of the parent's pool do not exist here
@@ -259,26 +256,3 @@ def _is_plain(path: str | bytes) -> bool:
     except OSError:
         return True
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
-
-
-def _copied_function(function: types.FunctionType, memo: dict[int, Any]) -> types.FunctionType:
-    """Copy a function that a copied model holds, if it reads the model itself: the copy reads the copy."""
-    cells = function.__closure__ or ()
-    if not any(_is_module(cell) for cell in cells):
-        return function
-    closure = tuple(
-        types.CellType(copy.deepcopy(cell.cell_contents, memo)) if _is_module(cell) else cell for cell in cells
-    )
-    copied = types.FunctionType(
-        function.__code__, function.__globals__, function.__name__, function.__defaults__, closure
-    )
-    copied.__kwdefaults__ = function.__kwdefaults__
-    copied.__dict__.update(function.__dict__)
-    return copied
-
-
-def _is_module(cell: Any) -> bool:
-    try:
-        return hasattr(cell.cell_contents, "named_modules")
-    except ValueError:  # not assigned yet
-        return False

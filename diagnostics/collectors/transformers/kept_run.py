@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import warnings
 import weakref
@@ -15,6 +14,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, Trainer, TrainingArguments
 
 from diagnostics.collectors.isolation.internal import own_run
+from diagnostics.collectors.isolation.whole_copy import whole_copy
 from diagnostics.collectors.pytorch.batch import loss_in, prediction_in, split_batch
 from diagnostics.collectors.pytorch.dependence.kept_pass import (
     KeptPass,
@@ -106,8 +106,8 @@ class KeptRun:
         ]
         given = {name: part for name, part in padded[0][0].items() if name != LABELS}
         with torch.no_grad(), own_run():
-            known = self._known or _loss_of(copy.deepcopy(fresh), padded[0][0])
-            prediction = prediction_in(copy.deepcopy(fresh)(**given))
+            known = self._known or _loss_of(whole_copy(fresh), padded[0][0])
+            prediction = prediction_in(whole_copy(fresh)(**given))
         if known is None:
             return "its loss is not one of the common loss functions"
         if prediction is None:

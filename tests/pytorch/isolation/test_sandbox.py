@@ -1,6 +1,5 @@
 """The sandbox: whatever the code in it does, nothing outside changes."""
 
-import copy
 import ctypes
 import multiprocessing
 import os
@@ -200,28 +199,6 @@ class TestOthers:
         run(lambda: os.write(1, b"out"))
         run(lambda: print("out"))
         assert capfd.readouterr() == ("", "")
-
-
-class TestCopies:
-    def test_a_function_that_reads_its_model_reads_the_copy(self):
-        class Block(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.parts = nn.ModuleDict({"inner": nn.Linear(2, 2)})
-                parts = self.parts
-                self.function = lambda x: parts.inner(x)
-
-            def forward(self, x):
-                return self.function(x)
-
-        def copied():
-            model = copy.deepcopy(Block())
-            with torch.no_grad():
-                model.parts.inner.weight.zero_()
-                model.parts.inner.bias.zero_()
-            return model(torch.ones(1, 2)).tolist()
-
-        assert run(copied) == [[0.0, 0.0]]
 
 
 def test_needs_a_kernel_that_can_forbid_writes(monkeypatch):

@@ -89,6 +89,24 @@ def test_a_loss_beside_the_model_reads_the_copy():
     assert model.layer.weight.grad is None
 
 
+def test_a_lambda_over_a_submodule_reads_the_copy():
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts = nn.ModuleDict({"inner": nn.Linear(2, 2)})
+            parts = self.parts
+            self.function = lambda x: parts.inner(x)
+
+        def forward(self, x):
+            return self.function(x)
+
+    model = whole_copy(Block())
+    with torch.no_grad():
+        model.parts.inner.weight.zero_()
+        model.parts.inner.bias.zero_()
+        assert model(torch.ones(1, 2)).tolist() == [[0.0, 0.0]]
+
+
 def test_functions_that_read_no_part_of_it_stay_as_they_are():
     model, teacher = Dropping(), Dropping()
     model.activation, model.teach = F.relu, lambda x: teacher(x)
