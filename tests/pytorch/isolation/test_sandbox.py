@@ -13,7 +13,6 @@ import time
 import psutil
 import pytest
 import torch
-from torch import nn
 
 from diagnostics.collectors.isolation import sandbox
 from diagnostics.collectors.isolation.sandbox import (
