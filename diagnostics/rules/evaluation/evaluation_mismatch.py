@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -35,6 +36,7 @@ from diagnostics.rules.shared.input_shift import (
 from diagnostics.rules.shared.unseen_tokens import UnseenTokens, unseen_tokens
 from diagnostics.text.join import among, capitalized, listed
 
+REPEATED = 2  # rows of training in an evaluation batch; a table may hold one row twice
 SHARED, RECODED = 8, 0.5  # values known after both fits of an encoder, and share of them with another code
 TRAINING_ROWS, EVALUATION_ROWS = 32, 16  # least numbers of rows; fewer may differ by chance
 FACTOR = 5.0  # in scale; noise, another camera or another year do not make that much difference
@@ -155,7 +157,8 @@ class EvaluationMismatch(Rule):
     In tables, the distributions on both sides must also have the same shape once they are standardised, unless the
     scales differ by a factor of 20.
 
-    All evaluation batches must differ from the training batches and agree with each other. If some evaluation
+    All evaluation batches must differ from the training batches and agree with each other. Batches in which at
+    least 2 rows are training rows do not count: scripts also compute the training accuracy. If some evaluation
     batches resemble the training batches, or if the rows are a time series, the rule reports only three
     differences: a different range, a different spacing of values made from bytes, or scales that differ by a
     factor of 20.
@@ -232,6 +235,7 @@ class EvaluationMismatch(Rule):
             evaluation = inputs.evaluation.get(name)
             if evaluation is None or not _are_comparable(training, evaluation):
                 continue
+            evaluation = _held_out(training, evaluation)
             judged = True
             found = _compared(name, training, evaluation, inputs.rounds)
             if found is not None:
@@ -484,6 +488,26 @@ def _are_comparable(training: InputSample, evaluation: InputSample) -> bool:
     if training.batches[0].shape[1] != evaluation.batches[0].shape[1]:
         return False
     return all(bool(np.isfinite(batch).all()) for batch in (*training.batches, *evaluation.batches))
+
+
+def _held_out(training: InputSample, evaluation: InputSample) -> InputSample:
+    """Return the evaluation batches without those that repeat rows of training, as for a training accuracy.
+
+    If none is left, or only a few rows, all are returned.
+    """
+    seen = Counter(row.tobytes() for batch in training.batches for row in batch if _is_one_of_a_kind(row))
+    kept = [
+        batch
+        for batch in evaluation.batches
+        if sum(seen[row.tobytes()] == 1 for row in batch if _is_one_of_a_kind(row)) < REPEATED
+    ]
+    held_out = replace(evaluation, batches=tuple(kept))
+    return held_out if held_out.rows >= EVALUATION_ROWS else evaluation
+
+
+def _is_one_of_a_kind(row: Array) -> bool:
+    """Whether no other example is likely to have exactly these numbers."""
+    return len(np.unique(row)) >= FEATURES and bool((row % 1 != 0).any())
 
 
 def _compared(name: str, training: InputSample, evaluation: InputSample, rounds: int) -> _Mismatch | None:

@@ -77,6 +77,10 @@ class TestFires:
         training = [batch / 255 for batch in pixels()]
         assert judge(training, [*training, *pixels()], image=True) is not None
 
+    def test_on_a_raw_table_beside_an_evaluation_of_the_training_rows(self):
+        training = [5 + 2 * batch for batch in table()]
+        assert judge(training, [training[2][::-1], *(25 + 2 * batch for batch in table())]) is not None
+
     def test_on_single_rows(self):
         singles = [batch[row : row + 1] * 50 for batch in table() for row in range(32)]
         assert judge([batch * 0.5 for batch in table()], singles) is not None
@@ -179,6 +183,14 @@ class TestSilent:
     def test_on_a_coordinate_tried_outside_of_its_range(self):
         training = [RNG.random((32, 1, 1)) for _ in range(4)]
         assert judge(training, [50 * RNG.random((32, 1, 1)) for _ in range(4)]) is None
+
+    def test_if_other_rows_of_the_training_set_are_evaluated_too(self):
+        training, others = ([5 + 2 * batch for batch in table()] for _ in range(2))
+        assert judge(training, [*others, *(25 + 2 * batch for batch in table())]) is None
+
+    def test_if_the_training_rows_alone_are_evaluated(self):
+        training = table()
+        assert judge(training, training) is None
 
     def test_on_noise_of_many_scales(self):
         noisy = [batch * scale for scale, batch in zip((80, 20, 5, 1), table(), strict=True)]
