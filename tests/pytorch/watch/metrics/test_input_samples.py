@@ -1,3 +1,4 @@
+import pytest
 import torch
 from torch import nn
 
@@ -41,6 +42,19 @@ def test_keeps_a_bounded_number():
     seen = facts(run(network(), 60, change=change, every=1))
     assert len(seen.evaluation["0"].batches) == 64
     assert len(seen.training["0"].batches) == 16
+
+
+@pytest.mark.parametrize("evaluations", [1, 20])
+def test_keeps_rows_that_are_evaluated_after_many_others(evaluations):
+    def change(step, model, _optimizer):
+        if step % 10 == 0:
+            with torch.no_grad():
+                for rows, scale in (*[(8, 1.0)] * 50, (5, 1.0), *[(8, 9.0)] * 3):
+                    model(scale * batch(step, rows)[0])
+
+    seen = facts(run(network(), 10 * evaluations + 1, change=change)).evaluation["0"]
+    assert sum(part.std() > 3 for part in seen.batches[-8:]) == 3
+    assert len(seen.batches) <= 64
 
 
 def test_arranges_images_by_channel():

@@ -16,7 +16,9 @@ from diagnostics.collectors.shared.input_sample import Collected, collected, is_
 from diagnostics.facts.inputs import DrawnInputs, InputFacts
 
 TRAINING = 16  # batches looked at
-EVALUATION = 64  # passes looked at; with few rows each, as with a batch size of 1, that is no more than a batch
+EVALUATION = 64  # passes kept; with few rows each, as with a batch size of 1, that is no more than a batch
+FIRST_PASSES = 16  # over a dataset, all looked at
+APART = 10  # steps between two evaluations that are no part of the steps themselves
 INPUTS = 8  # of a pass
 
 
@@ -27,8 +29,8 @@ class InputSamples(TrainingProbe):
         super().__init__(subject)
         self._training: dict[str, Collected] = {}
         self._evaluation: dict[str, Collected] = {}
-        self._seen = self._looks = self._rounds = self._passes = 0
-        self._round = -1
+        self._seen = self._rounds = self._passes = self._rows = 0
+        self._round, self._is_apart = -1, False
 
     def on_pass_begin(self, step: int, args: Any, kwargs: Any) -> None:
         """Look at a training pass."""
@@ -38,15 +40,23 @@ class InputSamples(TrainingProbe):
 
     def on_evaluation_begin(self, step: int, training: bool, args: Any, kwargs: Any) -> None:
         """Look at a pass without gradients after `step` steps: not at those before the first, often a trial."""
-        if not step or self._looks >= EVALUATION:
+        if not step:
             return
         if self._round != step:
+            self._is_apart = step - self._round >= APART
             self._round, self._passes = step, 0
             self._rounds += 1
+        rows = next((len(tensor) for _, tensor in _named(args, kwargs) if tensor.ndim), 0)
+        if rows > self._rows:  # the last batch of a dataset is often smaller, so another one begins
+            self._passes = 0
+        self._rows = rows
         self._passes += 1
-        if _is_chosen(self._rounds) and _is_chosen(self._passes):
-            self._looks += 1
+        if not self._is_apart and not _is_chosen(self._rounds):
+            return
+        if self._passes <= FIRST_PASSES or _is_chosen(self._passes):
             _take(self._evaluation, args, kwargs)
+            for one in self._evaluation.values():
+                del one.parts[EVALUATION // 4 : -EVALUATION * 3 // 4]  # the first and the last are kept
 
     def facts(self) -> Iterator[InputFacts | DrawnInputs | None]:
         """Yield the inputs of both sides, and those of training."""
@@ -56,7 +66,7 @@ class InputSamples(TrainingProbe):
 
     def of_both_sides(self) -> InputFacts | None:
         """Return what is known of training and of evaluation; None if there was none."""
-        if not self._looks:
+        if not self._evaluation:
             return None
         training, evaluation = samples(_on_host(self._training)), samples(_on_host(self._evaluation))
         both = training.keys() & evaluation.keys()
@@ -72,8 +82,12 @@ def _is_chosen(number: int) -> bool:
     return number <= 4 or number & (number - 1) == 0 or (not number % 3 and (number // 3) & (number // 3 - 1) == 0)
 
 
+def _named(args: Any, kwargs: Any) -> tuple[tuple[str, Tensor], ...]:
+    return (*named_tensors(args), *named_tensors(kwargs))
+
+
 def _take(kind: dict[str, Collected], args: Any, kwargs: Any) -> None:
-    for name, tensor in (*named_tensors(args), *named_tensors(kwargs)):
+    for name, tensor in _named(args, kwargs):
         if not _is_comparable(tensor) or not is_measured(name):
             continue
         if name not in kind:
