@@ -203,6 +203,7 @@ class LossFacts:
         masked: whether the loss leaves out or weighs positions by a mask or by sample weights, beside the batch's
             ignore index; None if not known.
         scaled: the loss of the same batch with its inputs at unit scale; None if it was not computed.
+        evaluated: the loss of the same batch in evaluation mode; None if it was not computed.
     """
 
     described: ClassVar[str] = "the loss of a batch"
@@ -219,6 +220,7 @@ class LossFacts:
     accuracy: bool | None = None
     weights: tuple[float, ...] | None = None
     scaled: float | None = None
+    evaluated: float | None = None
 
 
 @frozen

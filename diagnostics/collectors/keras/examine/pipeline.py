@@ -254,6 +254,7 @@ class KerasPipeline(Pipeline):
             masked=self._masked(prediction),
             accuracy=counts_right_classes(self.model),
             scaled=self._scaled_loss(value),
+            evaluated=self._evaluated_loss(value),
         )
         if (call := self._loss_call(value - penalty, prediction)) is not None:
             yield LossCalls((call,))
@@ -430,6 +431,14 @@ class KerasPipeline(Pipeline):
             return float(self._copy.loss(*self._copy.start(), training=True, x=x)[0])
         except Exception:  # whatever the user's code raises at values that it was never given
             return None
+
+    def _evaluated_loss(self, value: float) -> float | None:
+        """Compute the loss again in inference mode; None where the loss is near chance."""
+        assert self._copy is not None
+        if not is_far_above_chance(value - self._penalty, self._recognised.num_classes):
+            return None
+        with users_code():
+            return float(self._copy.loss(*self._copy.start(), training=False)[0])
 
     def _masked(self, prediction: Any) -> bool | None:
         """Say whether a mask or sample weights leave something out of the loss."""

@@ -275,6 +275,7 @@ class PyTorchPipeline(Pipeline):
             name=name_of(self.loss_fn),
             non_finite_rows=None if math.isfinite(value) else self._non_finite_rows(model),
             scaled=self._scaled_loss(model, value),
+            evaluated=self._evaluated_loss(model, value),
         )
         yield with_shapes(loss_graph(graph_nodes(self._loss)), self._prediction, self._target)
 
@@ -417,6 +418,18 @@ class PyTorchPipeline(Pipeline):
                 return float(self.compute(model, with_inputs(self._batch, given))[0])
         except Exception:  # whatever the user's code raises at values that it was never given
             return None
+
+    def _evaluated_loss(self, model: nn.Module, value: float) -> float | None:
+        """Compute the loss again in evaluation mode; None where the loss is near chance."""
+        if not is_far_above_chance(value, self._recognised.num_classes):
+            return None
+        try:
+            with torch.no_grad(), random_states_kept(self.model):
+                return float(self.compute(model.eval(), self._batch)[0])
+        except Exception:  # a model whose evaluation returns something else, as a detector's does
+            return None
+        finally:
+            model.train()
 
     def _dependence(self, model: nn.Module) -> DependenceFacts:
         """Ask a copy, which was run on the batch, again about parts of it; the copy is used up."""

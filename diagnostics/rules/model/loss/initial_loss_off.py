@@ -50,8 +50,9 @@ class InitialLossOff(Rule):
     ```
 
     ## Thresholds
-    The loss must exceed ln C by more than 2 nats, and by more than half of ln C. A loss below ln C is not
-    reported, because a pretrained model may already know the classes.
+    The loss must exceed ln C by more than 2 nats, and by more than half of ln C, in training mode and in
+    evaluation mode: heavy dropout alone raises the initial loss. A loss below ln C is not reported, because a
+    pretrained model may already know the classes.
 
     Scaling the inputs is suggested only if their root mean square is above 3. It is not suggested if the loss of
     the same batch with inputs at unit scale keeps more than half of its excess, or if every path from the inputs
@@ -108,7 +109,8 @@ class InitialLossOff(Rule):
         chance = math.log(classes)
         if _summed(loss, outputs.shape[0] if outputs.is_single else math.prod(outputs.shape) // classes, chance):
             raise NotApplicable("needs a loss that is averaged over the examples, not summed")
-        excess = loss.value - chance
+        in_both_modes = loss.value if loss.evaluated is None else min(loss.value, loss.evaluated)
+        excess = in_both_modes - chance
         if excess <= max(MARGIN, SHARE_OF_CHANCE * chance):
             return None
         causes = _causes(model, batch, may_be_the_cause(loss, chance, outputs, graph))

@@ -105,6 +105,11 @@ class TestAdvice:
         finding = InitialLossOff().from_loss(loss, TEN, model, BatchFacts(4, {"0": pixels}))
         assert ("the inputs are not scaled" in finding.message) is blamed
 
+    @pytest.mark.parametrize(("evaluated", "found"), [(1.9, False), (30.0, True)])
+    def test_needs_a_high_loss_without_dropout(self, evaluated, found):
+        loss = LossFacts(4.83, "cross_entropy", 2.1, evaluated=evaluated)
+        assert (InitialLossOff().from_loss(loss, TEN) is not None) is found
+
 
 class TestAfterRun:
     FINDING = InitialLossOff().from_loss(LossFacts(6.69, "cross_entropy", 2.1), TEN)
