@@ -112,7 +112,7 @@ class Walk:
         from diagnostics.facts.data import DatasetFacts, DatasetLength
         from diagnostics.facts.loss_call import LossCalls
         from diagnostics.facts.loss_graph import LossGraph
-        from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts, OutputFacts
+        from diagnostics.facts.pipeline import GradientFacts, LossFacts, ModelFacts, OptimizerFacts, OutputFacts
         from diagnostics.facts.trials import TrialFacts
         from diagnostics.report.build import evaluated
 
@@ -135,6 +135,7 @@ class Walk:
                     TrialFacts,
                     ModelFacts,
                     OptimizerFacts,
+                    GradientFacts,
                 ),
                 *self._seen.rows,
             ),

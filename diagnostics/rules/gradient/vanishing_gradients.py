@@ -10,7 +10,9 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
+from diagnostics.facts.course import Verdicts
 from diagnostics.facts.layers import PARTS, RecurrenceFacts, RecurrentLayer
+from diagnostics.facts.pipeline import GradientFacts
 from diagnostics.facts.training import GradientHistory, LossHistory, UpdateHistory
 from diagnostics.rules.shared.loss_curve import has_fallen
 
@@ -22,6 +24,11 @@ MIN_LAYERS = 6
 VANISHED = 1e-5  # of the late layers' gradient; residual nets, transformers and batch norm stay above 1e-2
 UNMOVED = 1e-5  # |update| / |weight| in one step; 1e-3 is usual
 RISING = 0.8  # rank correlation of depth and gradient
+DEEP = (
+    "use ReLU or GELU instead of sigmoid or tanh, with kaiming_normal_ initialisation",
+    "add batch norm or layer norm between the layers",
+    "add residual connections",
+)
 
 
 class VanishingGradients(Rule):
@@ -31,7 +38,8 @@ class VanishingGradients(Rule):
     In a watched run, detects two kinds of vanishing gradient.
 
     Through layers: in the second half of the run, the gradient shrinks steadily from the last layer to the first,
-    and the first layers hardly change.
+    and the first layers hardly change or the loss does not fall. In Keras, the gradients of one batch before
+    training are compared.
 
     Through time: in a few steps, the rule measures the gradient of the loss with respect to the input of an RNN,
     LSTM or GRU, position by position. It fires if the gradient at the first positions is negligible compared with
@@ -60,17 +68,17 @@ class VanishingGradients(Rule):
 
     Through layers: there must be at least 6 layers and 20 steps. The gradient in the first third of the layers
     must be at most 1e-5 of the gradient in the last third. The rank correlation between depth and gradient must be
-    at least 0.8. Relative to the weight norm, the updates in the first third must be at most 1e-5 and at least
-    1000 times smaller than those in the last third. For comparison, this ratio of gradients is 1e-7 or less in
-    plain networks of 10 sigmoid layers, and above 1e-2 in residual networks, transformers and networks with batch
-    norm.
+    at least 0.8. Either the loss has not fallen, as above, or the updates in the first third, relative to the
+    weight norm, are at most 1e-5 and at least 1000 times smaller than those in the last third. For comparison,
+    this ratio of gradients is 1e-7 or less in plain networks of 10 sigmoid layers, and above 1e-2 in residual
+    networks, transformers and networks with batch norm.
 
     ## Known problems
-    Adam divides by the gradient's own magnitude, so it updates even layers with a vanishing gradient; in that case
-    nothing is reported. The rule cannot distinguish labels that cannot be learned at all from labels that depend
-    on positions too far back. In an untrained LSTM or GRU the gradients also vanish, so wait for the report at the
-    end of the run. The rule covers only sequences of at least 16 positions, and only recurrent layers from
-    `torch.nn`.
+    Adam divides by the gradient's own magnitude, so it updates even layers with a vanishing gradient. If the loss
+    still falls, nothing is reported. The rule cannot distinguish labels that cannot be learned at all from labels
+    that depend on positions too far back. In an untrained LSTM or GRU the gradients also vanish, so wait for the
+    report at the end of the run. The rule covers only sequences of at least 16 positions, and only recurrent
+    layers from `torch.nn`.
 
     ## Sources
     Yoshua Bengio et al., "Learning long-term dependencies with gradient descent is difficult" (1994); Sepp
@@ -79,7 +87,7 @@ class VanishingGradients(Rule):
     """
 
     severity = "warning"
-    causes = ("learning-rate-too-low", "unchanged-parameters", *NO_LEARNING)
+    causes = ("ignores-input", "learning-rate-too-low", "unchanged-parameters", *NO_LEARNING)
 
     @check
     def from_recurrence(
@@ -128,7 +136,9 @@ class VanishingGradients(Rule):
         )
 
     @check
-    def from_history(self, gradients: GradientHistory, updates: UpdateHistory) -> Finding | None:
+    def from_history(
+        self, gradients: GradientHistory, updates: UpdateHistory, losses: LossHistory | None = None
+    ) -> Finding | None:
         """Compare the gradients of the first layers with those of the last."""
         known = np.isfinite(gradients.norms)
         if known.sum() < STEPS or len(updates.ratios) < SAMPLES:
@@ -144,19 +154,23 @@ class VanishingGradients(Rule):
         third = len(used) // 3
         share = float(np.median(norms[:third]) / np.median(norms[-third:]))
         still = moved[:third].max() <= UNMOVED and moved[:third].max() <= 1e-3 * np.median(moved[-third:])
-        if share > VANISHED or not still or _rank_correlation(norms) < RISING:
+        if share > VANISHED or _rank_correlation(norms) < RISING:
             return None
         first, last = gradients.layers[used[0]], gradients.layers[used[-1]]
+        if still:
+            effect = (
+                f"A step changes the weights of '{first}' by {moved[0]:.2g} of their norm; 0.001 is typical. The "
+                f"first {third} of {len(used)} layers keep their initial weights."
+            )
+        elif losses is None or has_fallen(losses) is not False:
+            return None
+        else:
+            effect = _not_fallen(losses)
         return self.found(
             f"The gradient vanishes from the last layer to the first: its norm is {norms[-1]:.2g} in '{last}' and "
             f"{norms[0]:.2g} in '{first}', a ratio of {_of(norms[0] / norms[-1])} (medians over "
-            f"{known.sum() // 2} steps). A step changes the weights of '{first}' by {moved[0]:.2g} of their norm; "
-            f"0.001 is typical. The first {third} of {len(used)} layers keep their initial weights.",
-            fix=(
-                "use ReLU or GELU instead of sigmoid or tanh, with kaiming_normal_ initialisation",
-                "add batch norm or layer norm between the layers",
-                "add residual connections",
-            ),
+            f"{known.sum() // 2} steps). {effect}",
+            fix=DEEP,
             evidence={
                 "layers": [gradients.layers[number] for number in used],
                 "gradient_norms": [float(value) for value in norms],
@@ -164,6 +178,37 @@ class VanishingGradients(Rule):
             },
             step=int(gradients.steps[known][-1]),
         )
+
+    @check
+    def from_first_batch(
+        self, gradients: GradientFacts, losses: LossHistory, verdicts: Verdicts
+    ) -> Finding | None:
+        """Compare the gradients of the first parameters with those of the last, where steps do not show them."""
+        norms = np.array([norm for norm in gradients.norms.values() if norm > 0])
+        if len(norms) < 2 * MIN_LAYERS:
+            raise NotApplicable(f"needs at least {2 * MIN_LAYERS} parameters that get a gradient")
+        third = len(norms) // 3
+        share = float(np.median(norms[:third]) / np.median(norms[-third:]))
+        if share > VANISHED or _rank_correlation(norms) < RISING or self.name in verdicts.found:
+            return None
+        if has_fallen(losses) is not False:
+            return None
+        first, last = next(iter(gradients.norms)), list(gradients.norms)[-1]
+        return self.found(
+            "The gradient vanishes from the last layer to the first: on one batch before training, its norm is "
+            f"{norms[-1]:.2g} in '{last}' and {norms[0]:.2g} in '{first}', a ratio of "
+            f"{_of(norms[0] / norms[-1])}. {_not_fallen(losses)}",
+            fix=DEEP,
+            evidence={"gradient_norms": dict(gradients.norms)},
+        )
+
+
+def _not_fallen(losses: LossHistory) -> str:
+    """Say that the first layers learn nothing although they may move."""
+    return (
+        "Adam moves even layers with such gradients, but the loss has not fallen: "
+        f"{losses.values[0]:.4g} at the first step, {losses.values[-1]:.4g} at the last."
+    )
 
 
 def _exploded(gradients: GradientHistory | None) -> bool:

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.course import Verdicts
 from diagnostics.facts.layers import PARTS, RecurrenceFacts, RecurrentLayer
+from diagnostics.facts.pipeline import GradientFacts
 from diagnostics.rules.gradient.vanishing_gradients import VanishingGradients
 from tests.support.courses import judge, recorded
 
@@ -59,6 +61,37 @@ class TestFires:
         finding = judge(RULE.from_history, history(np.geomspace(1e-9, 0.1, 9), np.geomspace(1e-10, 1e-2, 9)))
         assert json.loads(json.dumps(finding.evidence)) == finding.evidence
 
+    def test_on_layers_that_move_although_no_gradient_reaches_them(self):
+        finding = judge(RULE.from_history, history(np.geomspace(1e-9, 0.1, 9), np.full(9, 1e-3)))
+        assert "the loss has not fallen" in finding.message
+
+
+class TestOfTheFirstBatch:
+    def judged(self, norms, losses=None, found=()):
+        gradients = GradientFacts(True, {f"dense_{n}/kernel": norm for n, norm in enumerate(norms)}, {}, 100)
+        verdicts = Verdicts(frozenset(found), frozenset())
+        return judge(RULE.from_first_batch, gradients, history(losses=losses), verdicts)
+
+    def test_warns_if_the_loss_has_not_fallen(self):
+        assert self.judged(np.geomspace(1e-9, 0.1, 14)).severity == "warning"
+
+    @pytest.mark.parametrize(
+        ("norms", "losses", "found"),
+        [
+            (np.geomspace(1e-9, 0.1, 14), np.linspace(1.4, 0.3, 60), ()),
+            (np.geomspace(1e-3, 0.1, 14), None, ()),
+            (np.array([1e-9, 0.1] * 7), None, ()),
+            (np.geomspace(1e-9, 0.1, 14), None, ["vanishing-gradients"]),
+        ],
+        ids=["it falls", "within a hundred", "here and there", "known from the steps"],
+    )
+    def test_is_silent(self, norms, losses, found):
+        assert self.judged(norms, losses, found) is None
+
+    def test_needs_layers(self):
+        with pytest.raises(NotApplicable):
+            self.judged(np.geomspace(1e-9, 0.1, 11))
+
 
 class TestSilent:
     def test_on_a_model_that_fades_and_learns_all_the_same(self):
@@ -78,8 +111,9 @@ class TestSilent:
     def test_on_layers_within_a_hundred_of_each_other(self):
         assert judge(RULE.from_history, history(np.geomspace(1e-3, 0.1, 9))) is None
 
-    def test_on_layers_that_move_all_the_same(self):
-        assert judge(RULE.from_history, history(np.geomspace(1e-9, 0.1, 9), np.full(9, 1e-3))) is None
+    def test_on_layers_that_move_while_the_loss_falls(self):
+        facts = history(np.geomspace(1e-9, 0.1, 9), np.full(9, 1e-3), np.linspace(1.4, 0.3, 60))
+        assert judge(RULE.from_history, facts) is None
 
     def test_on_small_gradients_here_and_there(self):
         norms = np.array([1e-9, 0.1] * 5)
