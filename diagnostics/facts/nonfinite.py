@@ -115,6 +115,7 @@ class OriginFacts:
         learning_rate: the largest over parameter groups at that step.
         overflow: for ``forward``, what was infinite in half precision and is finite in float32; None if nothing
             was, or if that is not known.
+        largest: for ``loss``, the largest absolute value among the outputs of all modules; None if not known.
         left_out: for ``gradient``, the steps in a row that were not made for it, as loss scalers do; 0 if made.
         reason: why it was not replayed, or why no origin was found although it was; for ``loss`` and ``forward``
             what the framework says where it refuses to run the step eagerly; empty otherwise.
@@ -138,5 +139,6 @@ class OriginFacts:
     batch_fingerprint: int | None = None
     learning_rate: float | None = None
     overflow: OverflowFacts | None = None
+    largest: float | None = None
     left_out: int = 0
     reason: str = ""

@@ -10,9 +10,14 @@ from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
-from diagnostics.facts.training import LossHistory
+from diagnostics.facts.training import GradientHistory, LossHistory
 from diagnostics.text import nonfinite
 
+OVERFLOWS = 1e15  # the square of a few such numbers, summed, passes float32
+EXPLODED = (
+    "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # before optimizer.step()",
+    "lower the learning rate",
+)
 NAMED = 8  # examples named in the message; the evidence holds them all
 
 
@@ -28,8 +33,8 @@ class NonFiniteLoss(MessageRule):
       range.
 
     In a watched run, names the first step where the loss was not finite even though the model's output was, or the
-    step whose update made the weights non-finite. If the NaN arose in the forward pass itself,
-    `non-finite-activations` or `non-finite-inputs` reports it instead.
+    step whose update made the weights non-finite. Outputs above 1e15 are said to overflow the loss. If the NaN
+    arose in the forward pass itself, `non-finite-activations` or `non-finite-inputs` reports it instead.
 
     ## Why it is bad
     The gradient of such a loss is NaN for every weight that the loss depends on. One step later the whole model is
@@ -93,7 +98,7 @@ class NonFiniteLoss(MessageRule):
         )
 
     @check
-    def from_origin(self, origin: OriginFacts) -> Finding | None:
+    def from_origin(self, origin: OriginFacts, gradients: GradientHistory | None = None) -> Finding | None:
         """Name the step if the loss or an update was the first to be non-finite."""
         if origin.kind == "optimizer step":
             return self._broken_by_update(origin)
@@ -111,6 +116,12 @@ class NonFiniteLoss(MessageRule):
         fix: Fix = (
             "look for a label that the loss does not accept, and for an unguarded log, division or square root"
         )
+        if origin.largest is not None and origin.largest > OVERFLOWS:
+            told = (
+                f"The model's outputs are finite, but reach {origin.largest:.2g}, so the loss overflows. The "
+                f"weights have exploded.{_gradient_before(origin, gradients)}"
+            )
+            fix = EXPLODED
         if origin.reason and not unknown:
             told += f" In eager mode, the framework raises: {origin.reason}."
         if unknown:
@@ -169,6 +180,14 @@ class NonFiniteLoss(MessageRule):
             evidence=nonfinite.evidence(origin) | {"loss": None if origin.loss is None else str(origin.loss)},
             step=origin.step,
         )
+
+
+def _gradient_before(origin: OriginFacts, gradients: GradientHistory | None) -> str:
+    """Give the norm of the gradient in the step before, if that is known."""
+    if gradients is None or not (before := gradients.steps == origin.step - 1).any():
+        return ""
+    norm = float(gradients.norms[before][0])
+    return f" The gradient in step {origin.step - 1} had a norm of {norm:.3g}." if math.isfinite(norm) else ""
 
 
 def _origin(

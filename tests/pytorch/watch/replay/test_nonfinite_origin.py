@@ -113,6 +113,14 @@ class TestOrigin:
         origin = run(mlp(), 20, every=every, deferred=deferred, loss_of=loss_of).origin
         assert (origin.step, origin.kind) == (11, "loss")
 
+    def test_measures_outputs_whose_squares_overflow(self, deferred, every):
+        model = nn.Linear(8, 3)
+        far = torch.optim.SGD(model.parameters(), lr=1e10)
+        origin = run(
+            model, 20, every=every, deferred=deferred, optimizer=far, loss_of=lambda o: o.square().mean()
+        ).origin
+        assert (origin.kind, origin.largest > 1e18) == ("loss", True)
+
     def test_does_not_blame_a_model_that_returns_a_loss_over_nothing(self, deferred, every):
         class Returns(nn.Module):
             def __init__(self):

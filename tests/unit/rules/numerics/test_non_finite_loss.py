@@ -8,6 +8,7 @@ from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.rules.numerics.non_finite_loss import NonFiniteLoss
+from tests.support.courses import history, judge
 
 FEATURES = np.arange(32, dtype=np.float32).reshape(8, 4)
 LARGE = "the weights take more than 512 MiB and were not copied"
@@ -81,6 +82,14 @@ class TestWatchedRun:
         finding = NonFiniteLoss().from_origin(origin("loss", loss=math.nan))
         assert (finding.severity, finding.step) == ("error", 12)
         assert json.loads(json.dumps(finding.evidence)) == finding.evidence
+
+    def test_tells_of_outputs_that_are_too_large(self):
+        facts = origin("loss", loss=math.inf, largest=2.1e28)
+        finding = judge(
+            NonFiniteLoss().from_origin, facts, history(losses=np.ones(12), gradient_norms=np.full(12, 4e3))
+        )
+        assert "reach 2.1e+28" in finding.message
+        assert "step 11 had a norm of 4e+03" in finding.message
 
     def test_names_the_step_whose_update_broke_the_weights(self):
         facts = origin("optimizer step", parameters=("a", "b", "c", "d"), learning_rate=math.inf)

@@ -17,7 +17,7 @@ from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass, settings_of
 from diagnostics.collectors.pytorch.watch.record.step_log import NonFiniteStep
 from diagnostics.collectors.pytorch.watch.replay.module_calls import calls_seen
-from diagnostics.collectors.pytorch.watch.replay.replay import Found, search, twin
+from diagnostics.collectors.pytorch.watch.replay.replay import Found, largest_output, search, twin
 from diagnostics.facts.nonfinite import OriginFacts, OverflowFacts
 
 
@@ -94,10 +94,15 @@ def locate(
                 module_kind=found.module_kind, frames=found.frames, inputs=found.inputs, rows=found.rows,
                 batch_size=kept.size or None, reason="" if replayed else why_no_weights,
                 overflow=in_float32(twin(model, weights), kept, device, found) if found.first_inf else None,
+                largest=largest_output(twin(model, weights), kept, device) if found.kind == "loss" else None,
             )  # fmt: skip
     if not replayed:
         return facts(from_outside(), False, reason=why_no_weights)
-    return facts("loss" if failure.loss_bad else "gradient", True)
+    if not failure.loss_bad:
+        return facts("gradient", True)
+    with own_run():
+        largest = [largest_output(twin(model, weights), kept, device) for kept in usable]
+    return facts("loss", True, largest=max((one for one in largest if one is not None), default=None))
 
 
 def not_finite(tensors: Mapping[str, Tensor]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -101,6 +102,22 @@ def search(model: nn.Module, kept: CapturedPass, device: torch.device, gradient:
         if not gradient:
             return None
         return _in_backward(model, calls, output)
+
+
+def largest_output(model: nn.Module, kept: CapturedPass, device: torch.device) -> float | None:
+    """Run one pass on a copy made by `twin`; return the largest absolute value among its modules' outputs."""
+    assert kept.inputs is not None
+    args, kwargs = _fresh(kept.inputs, False)
+    model.train(kept.training)
+    with (
+        random_states_kept(),
+        torch.no_grad(),
+        calls_seen(model, kept.size, False) as calls,
+        settings_of(kept, device),
+    ):
+        model(*args, **kwargs)
+    known = [call.outputs.highest for call in calls if call.outputs is not None]
+    return max((value for value in known if value is not None and math.isfinite(value)), default=None)
 
 
 def _fresh(inputs: Any, gradient: bool) -> Any:
