@@ -58,18 +58,35 @@ class ComparedPairs:
 
 
 @frozen
+class ReshapedArray:
+    """An array with the numbers of another one in the same order, in whose shape two axes have changed places.
+
+    Attributes:
+        names: of the two, as the script held them at its end; the later one is the second.
+        shapes: theirs; the first axis is the same.
+        where: the line that made the second.
+    """
+
+    names: tuple[str, str]
+    shapes: tuple[tuple[int, ...], tuple[int, ...]]
+    where: Where
+
+
+@frozen
 class WrittenPatterns:
     """What was found in the source of the script and of the modules beside it that it has imported.
 
     Attributes:
         patterns: of all kinds.
         pairs: comparisons in the script whose results are all counted, with what they compared.
+        reshaped: arrays that the script held at its end.
     """
 
     described: ClassVar[str] = "the source of the script"
 
     patterns: tuple[WrittenPattern, ...] = ()
     pairs: tuple[ComparedPairs, ...] = ()
+    reshaped: tuple[ReshapedArray, ...] = ()
 
     def of(self, kind: str) -> tuple[WrittenPattern, ...]:
         """Return those of one kind."""

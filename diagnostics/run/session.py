@@ -14,6 +14,7 @@ from diagnostics.api.stop_on import EARLIEST, stop_at
 from diagnostics.collectors.isolation.collection import without_collection
 from diagnostics.collectors.source.compared_shapes import compared_pairs
 from diagnostics.collectors.source.read import files_of, parsed, patterns_of
+from diagnostics.collectors.source.reshaped_arrays import reshaped_arrays
 from diagnostics.errors import InvalidInput, TrainingStopped, message_of
 from diagnostics.facts.where import shorten
 from diagnostics.facts.written import WrittenPatterns
@@ -267,8 +268,11 @@ class RunSession:
         if file is None or not watched or watched[-1].watched is None:
             return trainings
         tree, values = parsed(file), vars(sys.modules["__main__"])
-        pairs = () if tree is None else tuple(compared_pairs(tree, shorten(file), values))
-        written = WrittenPatterns(tuple(patterns_of(files_of(file, self._script.folder))), pairs)
+        patterns = tuple(patterns_of(files_of(file, self._script.folder)))
+        written = WrittenPatterns(patterns)
+        if tree is not None:
+            pairs = tuple(compared_pairs(tree, shorten(file), values))
+            written = WrittenPatterns(patterns, pairs, tuple(reshaped_arrays(tree, shorten(file), values)))
         only = trainings[0].examined if len(trainings) == 1 else None  # of several, any may have made the answers
         report = with_source(watched[-1].watched, written, () if only is None else only.facts)
         seen = dataclasses.replace(watched[-1], watched=report)

@@ -139,14 +139,14 @@ def _array(node: ast.expr, values: Mapping[str, Any]) -> Array | None:
             return None
         node = inner
     value: Any = values.get(node.id) if isinstance(node, ast.Name) else None
-    if not _is_plain(value):
+    if not is_plain(value):
         return None
     if len(value.shape) not in (1, 2) or not 0 < int(np.prod(value.shape)) <= LARGEST:
         return None
     return to_array(value)
 
 
-def _is_plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
     """Whether a value is an array of a library itself, the reading of which runs no code of the script."""
     torch, tensorflow = (sys.modules.get(name) for name in ("torch", "tensorflow"))
     if type(value) is np.ndarray or type(value) is getattr(torch, "Tensor", None):

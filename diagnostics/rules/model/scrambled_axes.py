@@ -11,6 +11,7 @@ from diagnostics.facts.inputs import SwappedChannels
 from diagnostics.facts.loss_call import LossCall, LossCalls
 from diagnostics.facts.loss_graph import LossGraph, Node, known_sizes
 from diagnostics.facts.pipeline import BatchFacts
+from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.shared.cut_images import CHANNELS, put_back
 from diagnostics.rules.shared.first_found import first_found
 
@@ -70,8 +71,13 @@ class ScrambledAxes(Rule):
     difference between neighbours in the other axis order must be at most 60% of the difference in the current
     order, and at most half of the difference between any two pixels. The finding is then a warning.
 
+    Two arrays of the script are reported if they differ only in the order of the axes after the first, hold the
+    same numbers in the same order (in 8 rows, with at least 16 different values), and the model was given rows of
+    the second shape. The finding is then a warning.
+
     ## Known problems
-    Views of the inputs, before the first layer with weights, are found only if they scramble colour images.
+    Views of the inputs, before the first layer with weights, are found only if they scramble colour images, or if
+    the script still holds the array from before the reshape in a global variable.
 
     ## Sources
     Public reports of a `view` without a `permute`: in taggers with scores of shape (length, batch, tags) and
@@ -160,6 +166,34 @@ class ScrambledAxes(Rule):
         return None
 
     @check
+    def from_arrays(self, written: WrittenPatterns, batch: BatchFacts) -> Finding | None:
+        """Report an array that the model gets and that was reshaped from one with its axes in another order."""
+        if not written.reshaped:
+            raise NotApplicable("needs an array that was reshaped from another one")
+        given = {values.shape[1:] for values in batch.inputs.values()}
+        for one in written.reshaped:
+            (before, after), (shape, made) = one.names, one.shapes
+            if made[1:] not in given:
+                continue
+            order = _permutation(shape, made)
+            return self.found(
+                f"`{after}` has shape {made} and `{before}` has shape {shape}, but both hold the same numbers in "
+                "the same order. A reshape does not move axes, so the values of one position are spread over "
+                f"several positions, and the model trains on scrambled rows of shape {made[1:]}.",
+                fix={
+                    "torch": (
+                        f"{after} = {before}.transpose{order}",
+                        f"{after} = {before}.permute{order}  # if {before} is a tensor",
+                    ),
+                    "keras": (f"{after} = {before}.transpose{order}",),
+                },
+                severity="warning",
+                evidence={"names": list(one.names), "shape": list(shape), "reshaped": list(made)},
+                where=one.where,
+            )
+        return None
+
+    @check
     def from_calls(self, calls: LossCalls) -> Finding | None:
         """Report scores (a, b, classes) that are compared with labels (b, a)."""
         return first_found(calls.calls, self._flattened)
@@ -184,6 +218,16 @@ class ScrambledAxes(Rule):
             ),
             evidence={"scores": list(scores), "labels": list(labels)},
         )
+
+
+def _permutation(shape: tuple[int, ...], made: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the axes that turn one shape into the other; the first stays in its place."""
+    left, order = list(range(1, len(shape))), [0]
+    for size in made[1:]:
+        axis = next(axis for axis in left if shape[axis] == size)
+        left.remove(axis)
+        order.append(axis)
+    return tuple(order)
 
 
 def _is_scrambled(graph: LossGraph, index: int) -> bool:

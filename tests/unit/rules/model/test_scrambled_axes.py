@@ -7,6 +7,8 @@ from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.inputs import SwappedChannels
 from diagnostics.facts.loss_call import Argument, LossCall, LossCalls
 from diagnostics.facts.pipeline import BatchFacts
+from diagnostics.facts.where import Where
+from diagnostics.facts.written import ReshapedArray, WrittenPatterns
 from diagnostics.rules.model.scrambled_axes import ScrambledAxes
 from tests.support.loss_graphs import graph_of, leaf, step
 
@@ -122,3 +124,26 @@ def test_silent_on_few_or_small_or_grey_pictures():
 def test_needs_images():
     with pytest.raises(NotApplicable):
         of_pixels(np.zeros((16, 8)))
+
+
+def judge_arrays(rows, *reshaped):
+    batch = BatchFacts(8, {"x": np.zeros((8, *rows), np.float32)})
+    return ScrambledAxes().from_arrays(WrittenPatterns(reshaped=reshaped), batch)
+
+
+RESHAPED = ReshapedArray(("clips", "x"), ((500, 48, 4), (500, 4, 48)), Where("train.py", 12, "<module>"))
+
+
+def test_names_an_array_that_was_reshaped_instead_of_transposed():
+    finding = judge_arrays((4, 48), RESHAPED)
+    assert (finding.severity, finding.where.line) == ("warning", 12)
+    assert "x = clips.transpose(0, 2, 1)" in str(finding.fix)
+
+
+def test_silent_on_an_array_that_the_model_does_not_get():
+    assert judge_arrays((48, 4), RESHAPED) is None
+
+
+def test_needs_a_reshaped_array():
+    with pytest.raises(NotApplicable):
+        judge_arrays((4, 48))
