@@ -331,6 +331,16 @@ class TestExperiments:
         assert judge(RULE.from_experiments, run, VERDICTS, tried(reached=0.95)) is None
         assert judge(RULE.from_experiments, history(STUCK / 2), VERDICTS, tried()) is None
 
+    @pytest.mark.parametrize(
+        ("left", "reached", "breadth", "found"),
+        [(0.94, 0.5, 0, True), (0.94, 0.8, 0, False), (0.94, 0.5, 1, False), (0.88, 0.5, 0, False)],
+        ids=["hardly learned", "gains little", "another rate", "learned"],
+    )
+    def test_judge_a_run_that_hardly_learned(self, left, reached, breadth, found):
+        run = history(np.full(220, left), rates=0.01, update=1e-3)
+        finding = judge(RULE.from_experiments, run, VERDICTS, tried(reached=reached, breadth=breadth))
+        assert (finding is not None and "hardly learned" in finding.message) is found
+
     @pytest.mark.parametrize(("breadth", "explained"), [(0, False), (1, True)])
     def test_decide_whether_the_rate_is_the_cause(self, breadth, explained):
         finding = with_experiments(tried(breadth=breadth))
