@@ -26,8 +26,8 @@ class LeakedEvaluationRows(Rule):
     ## What it does
     Counts the evaluation rows that are also in the training set.
 
-    If none of them are, it looks for near-copies, in the inputs of some batches and evaluations of the run: rows that
-    were copied with small changes before the split, or several rows of one subject.
+    It also looks for near-copies, in the inputs of some batches and evaluations of the run: rows that were copied
+    with small changes before the split, or several rows of one subject.
 
     `diagnose run` also searches the script for held-out data that is never used because the evaluation reads the
     training data instead, such as `val_accuracy = evaluate(model, train_loader)`. With `tf.data`, it checks
@@ -68,23 +68,23 @@ class LeakedEvaluationRows(Rule):
 
     Near-copies are reported for inputs with at least 5 numbers that hardly repeat. These conditions must hold:
 
-    - At least 10% of the evaluation rows compared, and at least 40 of them, have near-copies in the training set: up
-      to 8 training rows that are at least 2.5 times nearer than any other row. Distances compare ranks, so the scale
-      of an input does not matter. The share must be at least 10 times that expected by chance, which the rule
-      estimates from more distant neighbours.
-    - There are hardly any distances in between.
-    - The rows of a batch are near-copies of each other about as often. This is the case if the rows were copied
-      before a random split, but not if the training distorts its rows anew in each epoch.
+    - At least 10% of the evaluation rows compared, and at least 40 of them, have near-copies in the training set:
+      up to 8 training rows, with a gap to the next one, which is at least 2.5 times as far away. Distances compare
+      ranks, so the scale of an input does not matter. The share must be at least 10 times that expected by chance,
+      which the rule estimates from more distant neighbours.
+    - Hardly any training row lies in this gap.
+    - Rows of one training batch, and evaluation rows, are near-copies of each other about as often. This is the
+      case if rows were copied before a random split, but not if the training distorts its rows in each epoch anew.
     - There are more than twice as many groups of near-copies as the model has outputs: each class may be such a
       group.
 
     ## Known problems
     Some duplicates are natural: short texts ("thank you"), tables with few columns, blank images. Rows that were
     copied before the split to balance the classes look like natural duplicates but are a real leak.
-    Near-copies of texts, of images with 256 levels (a different crop), of rows of few numbers, and rows interpolated
-    between others (SMOTE) are not detected. If the training set is large, only part of it is compared, and the true
-    number of leaked rows is higher. If the only sign of which data is held out is a variable name in the script,
-    the finding is a note.
+    Near-copies of texts, of images with 256 levels (a different crop), of rows of few numbers, and rows
+    interpolated between others (SMOTE) are not detected. If the training set is large, only part of it is
+    compared, so the true number of leaked rows is higher, and near-copies may go unnoticed. If the only sign of
+    which data is held out is a variable name in the script, the finding is a note.
 
     ## Sources
     Katherine Lee et al., "Deduplicating Training Data Makes Language Models Better" (2022), on train-test overlap
@@ -187,10 +187,10 @@ class LeakedEvaluationRows(Rule):
         return self.found(
             f"{found.near:,} of the {found.rows:,} evaluation rows compared ({found.near / found.rows:.0%}) are "
             f"near-copies of training rows: the nearest training row is {found.distance:.1%} as far away as the "
-            "nearest row that is not a copy (median). Near-copies are about as common within batches "
-            f"({found.pairs:,} pairs), so rows were copied and changed slightly, or subjects were recorded several "
-            "times, before the split. The model is trained on nearly the same rows, so the evaluation score is "
-            "higher than it would be on new data.",
+            "nearest row that is not a copy (median). Rows of the same set are near-copies of each other about as "
+            f"often ({found.pairs:,} pairs), so rows were copied and changed slightly, or subjects were recorded "
+            "several times, before the split. The model is trained on nearly the same rows, so the evaluation "
+            "score is higher than it would be on new data.",
             fix=(
                 "split first, then augment or oversample only the training rows",
                 "keep all rows of one subject in the same set: GroupShuffleSplit().split(x, y, groups)",

@@ -1,7 +1,7 @@
 """Finds evaluation rows that are nearly equal to training rows: by far nearer than any row that is not a copy.
 
-Distances are those of ranks, number by number, so that neither the scale of an input nor its distribution counts. Of
-values around a few levels, such as noisy bits, the noise is as wide as any other difference.
+Distances are those of ranks, number by number, so that neither the scale of an input nor its distribution counts.
+Of values around a few levels, such as noisy bits, the noise is then as wide as any other difference.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SHARE = 0.1  # ours: of the evaluation rows
 FOUND = 40  # evaluation rows; if they were training rows, some of their copies would be equal to them
 CLASSES = 2  # times the model's outputs: if there are fewer groups of near rows, they may be its classes
 BY_CHANCE = 10.0  # times the share of gaps that chance explains
-EXPECTED, AGREEING = 5.0, 3.0  # pairs within the batches; and the factor by which they may be fewer or more
+EXPECTED, AGREEING = 5.0, 3.0  # pairs of rows of one set; and the factor by which there may be fewer or more
 NEAR_ROW, FAR_ROW = 16, 32  # neighbours whose distances tell in how many directions rows differ
 
 
@@ -41,8 +41,8 @@ class NearCopies:
         distance: from a near-copy to its nearest training row, as a share of that to the nearest row that is none;
             the median.
         by_chance: share of the evaluation rows expected to have such a gap by chance.
-        pairs: near-copies of each other within batches of training, or within passes of evaluation.
-        expected: how many there would be if such rows were dealt out at random.
+        pairs: rows of one training batch, or both of the evaluation, that are near-copies of each other.
+        expected: how many there would be if these were as frequent as between training and evaluation.
     """
 
     rows: int
@@ -57,10 +57,10 @@ class NearCopies:
 def near_copies(inputs: InputFacts) -> NearCopies | None:
     """Return what is found; None if too few rows are near-copies, or those are explained otherwise.
 
-    A training on noisy copies of its rows that evaluates the same rows has no near-copies within a batch, and a
-    contrastive training has one for each row. Rows that were copied before a random split are as frequent within a
-    batch as anywhere. An evaluation of the training rows, as for a training accuracy, is left out: some of its rows
-    are equal to those that were kept of the training.
+    If rows were copied before a random split, those of one set are near-copies of each other as often as those
+    of different sets. If a training distorts its rows anew each time, and the same rows are evaluated, no two rows
+    of a batch are; in a contrastive training, all are. An evaluation of the training rows, as for a training
+    accuracy, is left out: some of its rows are equal to those that were kept of the training.
 
     Raises:
         NotApplicable: there are too few rows, or their numbers repeat.
@@ -78,26 +78,23 @@ def near_copies(inputs: InputFacts) -> NearCopies | None:
         return None
     number = np.arange(len(ordered))
     middle = float(np.exp(np.median(np.log(ordered[number, last] * ordered[number, last + 1])[chosen]) / 2))
-    near, total = int((far < middle).sum()), far.size
-    if ((far > middle / WITHIN) & (far < middle * WITHIN)).sum() > CROSSED * near:
+    if ((far > middle / WITHIN) & (far < middle * WITHIN)).sum() > CROSSED * (far < middle).sum():
         return None
     found = ordered[:, 0] < middle
     if found.mean() < SHARE or found.sum() < FOUND or (ordered[found, COPIES] > middle).mean() < MOSTLY:
         return None
     if _groups(theirs[found], middle) <= CLASSES * inputs.outputs:
         return None
-    pairs, expected = 0, 0.0
-    for side, placed in ((training, ours), (evaluation, theirs)):
-        seen, possible = _pairs(placed, side.batch, middle)
-        wanted = possible * near / total
-        if wanted >= EXPECTED and seen * AGREEING < wanted or seen > AGREEING * wanted + EXPECTED:
-            return None
-        pairs, expected = pairs + seen, expected + wanted
-    if expected < EXPECTED:
+    leaked = _passes_with(found, evaluation.batch)  # a script may evaluate other data too
+    share = float((far[leaked] < middle).mean())
+    within, possible = _pairs(ours, training.batch, middle)
+    among, others = _pairs(theirs[leaked], np.zeros(leaked.sum()), middle)
+    expected = (possible * share, others * share)
+    if expected[1] < EXPECTED or not all(map(_agree, (within, among), expected)):
         return None
-    others = np.where(ordered > middle, ordered, np.inf).min(axis=1)
-    distance = float(np.median((ordered[:, 0] / others)[found & np.isfinite(others)]))
-    return NearCopies(len(theirs), int(found.sum()), len(ours), distance, by_chance, pairs, expected)
+    next_row = np.where(ordered > middle, ordered, np.inf).min(axis=1)
+    distance = float(np.median(ordered[found, 0] / next_row[found]))
+    return NearCopies(len(theirs), int(found.sum()), len(ours), distance, by_chance, within + among, sum(expected))
 
 
 @dataclass(frozen=True)
@@ -118,8 +115,8 @@ def _sides(inputs: InputFacts) -> tuple[_Side, _Side]:
     evaluation = _first(_held_out(evaluation, {row.tobytes() for row in training.rows}), MAX_EVALUATION)
     if len(training.rows) < MIN_TRAINING or len(evaluation.rows) < MIN_EVALUATION:
         raise NotApplicable(
-            f"needs {MIN_TRAINING} different training rows, and {MIN_EVALUATION} evaluation rows that are not equal "
-            "to any of them"
+            f"needs {MIN_TRAINING} different training rows, and {MIN_EVALUATION} evaluation rows that are not "
+            "equal to any of them"
         )
     both = np.concatenate([training.rows, evaluation.rows])
     measured = np.array([len(np.unique(column)) >= DIFFERENT * len(column) for column in both.T], bool)
@@ -197,6 +194,16 @@ def _groups(ranks: Array, middle: float) -> int:
         if (least == group).all():
             return len(np.unique(group))
         group = least
+
+
+def _passes_with(found: Array, batch: Array) -> Array:
+    """Return whether each row is from a pass that has at least half as many near-copies as all passes together."""
+    shares = np.bincount(batch, found) / np.maximum(np.bincount(batch), 1)
+    return np.asarray(2 * shares[batch] >= found.mean())
+
+
+def _agree(pairs: int, expected: float) -> bool:
+    return (expected < EXPECTED or pairs * AGREEING >= expected) and pairs <= AGREEING * expected + EXPECTED
 
 
 def _pairs(ranks: Array, batch: Array, middle: float) -> tuple[int, int]:
