@@ -170,7 +170,8 @@ def _ranks(rows: Array) -> Array:
 def _distances(ones: Array, others: Array) -> Array:
     """Return the distance between any two rows; half the width of a rank at least."""
     squares = np.square(ones).sum(axis=1)[:, None] + np.square(others).sum(axis=1) - 2 * ones @ others.T
-    return np.sqrt(np.maximum(squares, (0.5 / len(others)) ** 2))
+    distances: Array = np.sqrt(np.maximum(squares, (0.5 / len(others)) ** 2))
+    return distances
 
 
 def _gaps_by_chance(ordered: Array) -> float:

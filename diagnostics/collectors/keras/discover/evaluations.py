@@ -149,8 +149,8 @@ class Evaluations:
         given = training()
         both = seen.keys() & given.keys()
         if both:
-            sides = ({name: side[name] for name in both} for side in (given, seen))
-            deliver(InputFacts(*sides, rounds, _outputs(model)))
+            ours, theirs = ({name: side[name] for name in both} for side in (given, seen))
+            deliver(InputFacts(ours, theirs, rounds, _outputs(model)))
 
 
 def _outputs(model: Any) -> int:
