@@ -24,12 +24,15 @@ class InputSample:
         size: numbers in one example.
         integers: whether it is of an integer type.
         positional: whether its values have a place beside the channel, in two dimensions or more: an image.
+        traits: of the same batches, float32 (rows, numbers) each: more rows, and fewer numbers of each, to tell
+            rows apart; empty where they were not kept.
     """
 
     batches: tuple[Array, ...]
     size: int
     integers: bool = False
     positional: bool = False
+    traits: tuple[Array, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -135,6 +138,7 @@ class InputFacts:
         training: of the batches that the model was trained on.
         evaluation: of those that it was evaluated on.
         rounds: after how many different steps these were seen; 0 where they were read, not seen.
+        outputs: of the model's last layer, as far as its weights tell: a class each, if it tells classes apart.
     """
 
     described: ClassVar[str] = "inputs of training and of evaluation"
@@ -142,6 +146,7 @@ class InputFacts:
     training: Mapping[str, InputSample]
     evaluation: Mapping[str, InputSample]
     rounds: int = 0
+    outputs: int = 0
 
 
 @frozen

@@ -15,6 +15,8 @@ from diagnostics.facts.inputs import InputSample
 ROWS = 32  # of a batch, from all over it: an evaluation set may be sorted, and come as one batch
 FEATURES = 256  # of a table
 CHANNELS, POSITIONS = 8, 64  # of an image or a sequence; a part has 64 KiB at most
+ALIKE, TRAITS = 256, 32  # rows of a table among which near-copies are looked for, and numbers of each
+ALIKE_PICTURES, COLOURS = 64, 4  # the same for images and sequences, with as many numbers of each channel
 
 # Inputs that are no measurements: their scale says nothing.
 NO_MEASUREMENTS = ("mask", "label", "target", "position", "weight", "length")
@@ -27,12 +29,22 @@ def is_measured(name: str) -> bool:
 
 def part_of(values: Any) -> Any:
     """Return a view of a part of a batch (rows, ...): of a tensor or an array, by basic slices."""
+    return _spread(values, ROWS, FEATURES, CHANNELS, POSITIONS)
+
+
+def traits_of(values: Any) -> Any:
+    """Return a view of more rows of a batch, and of fewer numbers of each: 32 KiB at most."""
+    rows = ALIKE if len(values.shape) <= 2 else ALIKE_PICTURES
+    return _spread(values, rows, TRAITS, COLOURS, TRAITS)
+
+
+def _spread(values: Any, rows: int, features: int, channels: int, positions: int) -> Any:
     shape = tuple(values.shape)
     axis = channel_axis(shape)
     others = len(shape) - 2
-    each = int(POSITIONS ** (1 / others)) if others > 0 else 0
-    limits = [ROWS] + [
-        (CHANNELS if place == axis else each) if others else FEATURES for place in range(1, len(shape))
+    each = int(positions ** (1 / others)) if others > 0 else 0
+    limits = [rows] + [
+        (channels if place == axis else each) if others else features for place in range(1, len(shape))
     ]
     steps = [max(1, -(-length // max(1, limit))) for length, limit in zip(shape, limits, strict=True)]
     return values[tuple(slice(None, None, step) for step in steps)]
@@ -64,13 +76,15 @@ class Collected:
     positional: bool
     axis: int
     parts: list[Any] = field(default_factory=list)
+    traits: list[Any] = field(default_factory=list)
 
     def sample(self) -> InputSample | None:
         """Return the facts; None where the batches differ in their channels."""
         batches = tuple(arranged(np.asarray(part), self.axis) for part in self.parts)
         if len({batch.shape[1] for batch in batches}) != 1:
             return None
-        return InputSample(batches, self.size, self.integers, self.positional)
+        traits = tuple(np.asarray(one, np.float32).reshape(len(one), -1) for one in self.traits)
+        return InputSample(batches, self.size, self.integers, self.positional, traits)
 
 
 def collected(shape: tuple[int, ...], integers: bool) -> Collected:
@@ -100,3 +114,4 @@ def take_arrays(into: dict[str, Collected], batch: Mapping[str, Any]) -> None:
         one = into.setdefault(name, collected(array.shape, array.dtype.kind != "f"))
         if channel_axis(array.shape) == one.axis:
             one.parts.append(np.array(part_of(array)))
+            one.traits.append(np.array(traits_of(array)))

@@ -7,7 +7,9 @@ import math
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.data import DatasetFacts, HeldOutBefore, SameData, ShuffledSplit, SplitFacts
+from diagnostics.facts.inputs import InputFacts
 from diagnostics.facts.written import WrittenPatterns
+from diagnostics.rules.shared.near_copies import near_copies
 from diagnostics.text.join import among, capitalized, listed
 
 SHARE = 0.01  # our choice: with this many, a reported score can be off by a percentage point
@@ -23,6 +25,9 @@ class LeakedEvaluationRows(Rule):
 
     ## What it does
     Counts the evaluation rows that are also in the training set.
+
+    It also looks for near-copies, in the inputs of some batches and evaluations of the run: rows that were copied
+    with small changes before the split, or several rows of one subject.
 
     `diagnose run` also searches the script for held-out data that is never used because the evaluation reads the
     training data instead, such as `val_accuracy = evaluate(model, train_loader)`. With `tf.data`, it checks
@@ -61,12 +66,26 @@ class LeakedEvaluationRows(Rule):
     - At least 90% of the evaluation rows were used in earlier fits, but none of them in the latest fit.
     - Each fit starts with the weights of the previous fit.
 
+    Near-copies are reported for inputs with at least 5 numbers that hardly repeat. These conditions must hold:
+
+    - At least 10% of the evaluation rows compared, and at least 40 of them, have near-copies in the training set:
+      up to 8 training rows, with a gap to the next one, which is at least 2.5 times as far away. Distances compare
+      ranks, so the scale of an input does not matter. The share must be at least 10 times that expected by chance,
+      which the rule estimates from more distant neighbours.
+    - Hardly any training rows are in this gap.
+    - Rows of one training batch, and evaluation rows, are near-copies of each other about as often. This is the
+      case if rows were copied before a random split, but not if the training distorts its rows in each epoch anew.
+    - There are more than twice as many groups of near-copies as the model has outputs: each class may be such a
+      group.
+
     ## Known problems
     Some duplicates are natural: short texts ("thank you"), tables with few columns, blank images. Rows that were
     copied before the split to balance the classes look like natural duplicates but are a real leak.
-    Near-duplicates (a different crop, an extra space) are not detected. If the training set is large, only part of
-    it is compared, and the true number of leaked rows is higher. If the only sign of
-    which data is held out is a variable name in the script, the finding is a note.
+    Near-copies of texts, of images with 256 levels (a different crop), of rows of few numbers, and rows
+    interpolated between others (SMOTE) are not detected. If the training set is large, only part of it is
+    compared, so the true number of leaked rows is higher, and near-copies may go unnoticed. Rows around more than
+    a hundred prototypes that are not the classes look like near-copies. If the only sign of which data is held out
+    is a variable name in the script, the finding is a note.
 
     ## Sources
     Katherine Lee et al., "Deduplicating Training Data Makes Language Models Better" (2022), on train-test overlap
@@ -157,6 +176,34 @@ class LeakedEvaluationRows(Rule):
                 "overlapping": splits.overlapping,
                 "evaluation_rows": splits.evaluation_rows,
                 "training_rows": splits.training_rows,
+            },
+        )
+
+    @check
+    def from_inputs(self, inputs: InputFacts) -> Finding | None:
+        """Compare the distance to the nearest training row with that to the nearest one that is not a copy."""
+        found = near_copies(inputs)
+        if found is None:
+            return None
+        return self.found(
+            f"{found.near:,} of the {found.rows:,} evaluation rows compared ({found.near / found.rows:.0%}) are "
+            f"near-copies of training rows: the nearest training row is {found.distance:.1%} as far away as the "
+            "nearest row that is not a copy (median). Rows of the same set are near-copies of each other about as "
+            f"often ({found.pairs:,} pairs), so rows were copied and changed slightly, or subjects were recorded "
+            "several times, before the split. The model is trained on nearly the same rows, so the evaluation "
+            "score is higher than it would be on new data.",
+            fix=(
+                "split first, then augment or oversample only the training rows",
+                "keep all rows of one subject in the same set: GroupShuffleSplit().split(x, y, groups)",
+            ),
+            evidence={
+                "near": found.near,
+                "evaluation_rows": found.rows,
+                "training_rows": found.training_rows,
+                "distance": round(found.distance, 4),
+                "by_chance": round(found.by_chance, 6),
+                "pairs": found.pairs,
+                "expected_pairs": round(found.expected, 1),
             },
         )
 

@@ -16,8 +16,8 @@ def stream(rows, labels):
     return tf.data.Dataset.from_tensor_slices((rows, labels)).shuffle(64).batch(32)
 
 
-def observed(script):
-    """Return the findings of a script about its evaluation; it gets a model."""
+def observed(script, stage="evaluation"):
+    """Return the findings of a script about its evaluation, or another stage; it gets a model."""
     run = ScriptObserver()
     try:
         model = keras.Sequential([layers.Input((6,)), layers.Dense(3)])
@@ -26,7 +26,7 @@ def observed(script):
     finally:
         run.close()
     assert run.faults == []
-    return [finding for report in run.examined for finding in report.findings if finding.stage == "evaluation"]
+    return [finding for report in run.examined for finding in report.findings if finding.stage == stage]
 
 
 def fit(model, data=(ROWS, LABELS), **options):
@@ -50,6 +50,21 @@ def test_names_an_evaluation_after_the_fit(method):
 
     assert [finding.rule for finding in observed(lambda model: script(model, RAW))] == ["evaluation-mismatch"]
     assert observed(lambda model: script(model, ROWS)) == []
+
+
+@pytest.mark.parametrize("copies", [1, 4])
+def test_names_evaluation_rows_that_are_jittered_copies_of_training_rows(copies):
+    generator = np.random.default_rng(2)
+    rows = np.repeat(generator.normal(size=(1200 // copies, 6)), copies, axis=0)
+    rows = generator.permutation(rows + 0.02 * generator.normal(size=rows.shape)).astype("float32")
+    labels = np.arange(1200) % 3
+
+    def script(model):
+        model.fit(rows[:900], labels[:900], batch_size=32, epochs=2, verbose=0)
+        model.evaluate(rows[900:], labels[900:], verbose=0)
+
+    found = [finding.rule for finding in observed(script, "data")]
+    assert found == (["leaked-evaluation-rows"] if copies > 1 else [])
 
 
 def test_reads_no_generator():

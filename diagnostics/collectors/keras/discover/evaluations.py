@@ -149,7 +149,14 @@ class Evaluations:
         given = training()
         both = seen.keys() & given.keys()
         if both:
-            deliver(InputFacts({name: given[name] for name in both}, {name: seen[name] for name in both}, rounds))
+            ours, theirs = ({name: side[name] for name in both} for side in (given, seen))
+            deliver(InputFacts(ours, theirs, rounds, _outputs(model)))
+
+
+def _outputs(model: Any) -> int:
+    """Return the units of the last layer that is trained; 0 if there is none."""
+    last = model.trainable_variables[-1:]
+    return int(last[0].shape[-1]) if last and last[0].shape else 0
 
 
 def _few_pictures(x: Any) -> Mapping[str, Any]:

@@ -67,6 +67,12 @@ def are_maximized(optimizers: list[Any]) -> bool:
     return bool(groups) and all(group.get("maximize") is True for group in groups)
 
 
+def last_rows(model: nn.Module) -> int:
+    """Return the rows of the last parameter: a class each, unless the model scores candidates, one by one."""
+    last = list(model.parameters())[-1:]
+    return len(last[0]) if last and last[0].ndim else 0
+
+
 class TrainingProbe(Probe[WatchedModel]):
     """Measures one thing of sampled steps or of evaluations, within the hooks of the watcher.
 

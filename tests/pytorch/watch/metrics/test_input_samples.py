@@ -33,6 +33,23 @@ def test_keeps_parts_of_training_and_evaluation():
     assert seen.rounds == len(evaluation.batches) == 3  # not that before the first step
 
 
+def test_keeps_more_rows_to_tell_them_apart():
+    model = nn.Sequential(nn.Linear(90, 4), nn.Linear(4, 3))
+
+    def table(step):
+        return torch.rand(700, 90) + step, torch.randint(3, (700,))
+
+    def change(step, model, _optimizer):
+        with torch.no_grad():
+            model(table(step)[0][:300])
+
+    seen = facts(run(model, 10, change=change, data=table))
+    assert {part.shape for part in seen.training["0"].traits} == {(234, 30)}  # every third row and number
+    assert {part.shape for part in seen.evaluation["0"].traits} == {(150, 30)}
+    assert len(seen.evaluation["0"].traits) == len(seen.evaluation["0"].batches)
+    assert seen.outputs == 3
+
+
 def test_keeps_a_bounded_number():
     def change(step, model, _optimizer):
         with torch.no_grad():
@@ -71,6 +88,7 @@ def test_arranges_images_by_channel():
     seen = facts(run(model, 10, change=change, data=images)).training["0"]
     assert (seen.size, seen.positional) == (4800, True)
     assert {part.shape for part in seen.batches} == {(8, 3, 64)}
+    assert {part.shape for part in seen.traits} == {(8, 3 * 25)}
 
 
 def test_takes_neither_ids_nor_masks():

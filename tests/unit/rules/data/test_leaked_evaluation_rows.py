@@ -1,7 +1,9 @@
+import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.data import DatasetFacts, SameData, ShuffledSplit, SplitFacts
+from diagnostics.facts.inputs import InputFacts, InputSample
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.data.leaked_evaluation_rows import LeakedEvaluationRows
 from tests.support.sources import written
@@ -134,6 +136,28 @@ class TestWindows:
 
     def test_that_are_few_are_no_news(self):
         assert RULE.from_splits(SplitFacts(692, 692, 173, 173, 0, ("0",), overlapping=30)) is None
+
+
+class TestNearCopies:
+    def judge(self, copies):
+        rng = np.random.default_rng(0)
+        rows = np.repeat(rng.normal(size=(1200 // copies, 12)), copies, axis=0)
+        rows = rng.permutation(rows + 0.05 * rng.normal(size=rows.shape)).astype(np.float32)
+        sides = (
+            {"0": InputSample(tuple(rows[start : start + 100, :, None] for start in places), 12, traits=traits)}
+            for places in (range(0, 900, 100), range(900, 1200, 100))
+            for traits in [tuple(rows[start : start + 100] for start in places)]
+        )
+        return RULE.from_inputs(InputFacts(*sides, 1, 2))
+
+    def test_of_most_evaluation_rows_are_a_warning(self):
+        finding = self.judge(4)
+        assert (finding.rule, finding.severity) == ("leaked-evaluation-rows", "warning")
+        assert finding.evidence["evaluation_rows"] == 300
+        assert finding.evidence["near"] > 250
+
+    def test_are_not_found_among_rows_that_were_never_copied(self):
+        assert self.judge(1) is None
 
 
 def test_fires_on_two_cuts_of_a_shuffle_that_is_reshuffled():

@@ -11,8 +11,15 @@ from torch import Tensor
 
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors
 from diagnostics.collectors.pytorch.watch.record.norms import to_host
-from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
-from diagnostics.collectors.shared.input_sample import Collected, collected, is_measured, part_of, samples
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel, last_rows
+from diagnostics.collectors.shared.input_sample import (
+    Collected,
+    collected,
+    is_measured,
+    part_of,
+    samples,
+    traits_of,
+)
 from diagnostics.facts.inputs import DrawnInputs, InputFacts
 
 TRAINING = 16  # batches looked at
@@ -23,7 +30,7 @@ INPUTS = 8  # of a pass
 
 
 class InputSamples(TrainingProbe):
-    """Copies parts of inputs; they stay on the device until they are read: 5 MiB at most for each input."""
+    """Copies parts of inputs; they stay on the device until they are read: 8 MiB at most for each input."""
 
     def __init__(self, subject: WatchedModel) -> None:
         super().__init__(subject)
@@ -73,7 +80,10 @@ class InputSamples(TrainingProbe):
         if not both:
             return None
         return InputFacts(
-            {name: training[name] for name in both}, {name: evaluation[name] for name in both}, self._rounds
+            {name: training[name] for name in both},
+            {name: evaluation[name] for name in both},
+            self._rounds,
+            last_rows(self.subject.model),
         )
 
 
@@ -96,15 +106,20 @@ def _take(kind: dict[str, Collected], args: Any, kwargs: Any) -> None:
             kind[name] = collected(tuple(tensor.shape), not tensor.is_floating_point())
         one = kind[name]
         if collected(tuple(tensor.shape), one.integers).axis == one.axis:
-            part = part_of(tensor.detach())
-            one.parts.append(part.to(torch.float32, copy=True))
+            values = tensor.detach()
+            one.parts.append(part_of(values).to(torch.float32, copy=True))
+            one.traits.append(traits_of(values).to(torch.float32, copy=True))
 
 
 def _on_host(kind: dict[str, Collected]) -> dict[str, Collected]:
     return {
-        name: replace(one, parts=list(to_host(dict(enumerate(one.parts))).values()))
+        name: replace(one, parts=_arrays(one.parts), traits=_arrays(one.traits))
         for name, one in list(kind.items())
     }
+
+
+def _arrays(tensors: list[Tensor]) -> list[Any]:
+    return list(to_host(dict(enumerate(tensors))).values())
 
 
 def _is_comparable(tensor: Tensor) -> bool:

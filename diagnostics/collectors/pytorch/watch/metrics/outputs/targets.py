@@ -18,7 +18,12 @@ from diagnostics.collectors.pytorch.batch import certain_prediction
 from diagnostics.collectors.pytorch.discover.loss_calls import OF_NUMBERS, evaluation_calls
 from diagnostics.collectors.pytorch.watch.metrics.input_samples import InputSamples
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
-from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel, are_maximized
+from diagnostics.collectors.pytorch.watch.training_probe import (
+    TrainingProbe,
+    WatchedModel,
+    are_maximized,
+    last_rows,
+)
 from diagnostics.collectors.shared.learnability import numbered_fit, order_fit, simple_fit
 from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.collectors.shared.target_recovery import (
@@ -258,16 +263,11 @@ class Targets(TrainingProbe):
             return None
         name, agreeing = found
         seen, of = [one for one, _ in agreeing], [moments for _, moments in agreeing]
-        history = _history(name, seen, of, self._outputs())
+        history = _history(name, seen, of, last_rows(self.subject.model))
         self.repeated = None if history is None else _repeated(agreeing)
         if history is not None and name == "squared":
             self._of_training = np.concatenate([moments.rows for _, moments in agreeing])
         return history
-
-    def _outputs(self) -> int:
-        """Return the rows of the last parameter: a class each, unless the model scores candidates, one by one."""
-        last = list(self.subject.model.parameters())[-1:]
-        return len(last[0]) if last and last[0].ndim else 0
 
     def negated(self, losses: LossHistory | None, maximized: bool) -> NegatedLoss | None:
         """Return the formula of the run's loss, if the training makes it large.
