@@ -27,7 +27,10 @@ STEPS = 400  # in a watched run; many healthy runs take some hundred steps to le
 REL_TOLERANCE = 1e-4  # of the loss: the range of the last third; losses on different rows differ by percents
 FEWEST = 30  # losses in that third
 DISTINCT = 0.5  # of the rows read; a few repeated rows may well form equal batches
-EXACT, SOON = 3e-7, 20  # of a loss that does not move by more than float32 rounds; steps after which that is certain
+EXACT, SOON = (
+    3e-7,
+    20,
+)  # of a loss that does not move by more than float32 rounds; steps after which that is certain
 REFERENCE, COMPARED = 0.9, 8  # of the steps run the model without gradients, on the same input; steps compared
 ONE_BY_DESIGN = ("Exp", "Div")  # exp(log_p - log_p.detach()) and loss / loss.detach() are 1, with a gradient
 UNIT = 1e-3  # by which the length of a vector may differ from 1
@@ -310,7 +313,7 @@ class LossPlateau(Rule):
         if not verdicts.trained_alone or len(values) < SOON or warms_up(steps) or not np.isfinite(values).all():
             raise NotApplicable(f"needs {SOON} finite losses of a run that is past its learning-rate warm-up")
         value = float(np.median(values))
-        if not _is_own_reference(no_grad, steps) or not 0 < abs(value) or np.ptp(values) > EXACT * abs(value):
+        if not _is_own_reference(no_grad, steps) or not value or np.ptp(values) > EXACT * abs(value):
             return None
         if len(np.unique(steps.batch_fingerprints)) < SOON or not update_size.moved(steps, updates):
             return None
@@ -343,8 +346,8 @@ class LossPlateau(Rule):
 
 def _stays(of_last: dict[str, Any]) -> str:
     return (
-        f"In the last {of_last['steps']} recorded steps, the loss stays at {of_last['loss']:.5g}, although the rows "
-        "differ from batch to batch"
+        f"In the last {of_last['steps']} recorded steps, the loss stays at {of_last['loss']:.5g}, although the "
+        "rows differ from batch to batch"
     )
 
 
