@@ -47,7 +47,7 @@ config = GPT2Config(
 model = GPT2LMHeadModel(config)
 with tempfile.TemporaryDirectory() as folder:
     settings = TrainingArguments(
-        folder, num_train_epochs=6, per_device_train_batch_size=32, learning_rate=3e-3, save_strategy="no",
+        folder, num_train_epochs=16, per_device_train_batch_size=32, learning_rate=3e-3, save_strategy="no",
         report_to="none", use_cpu=True, disable_tqdm=True, logging_steps=50,
     )  # fmt: skip
     Trainer(
