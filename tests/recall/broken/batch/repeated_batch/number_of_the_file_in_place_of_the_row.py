@@ -18,8 +18,8 @@ class Vibrations(Dataset):
         return self.files.shape[0] * self.rows
 
     def __getitem__(self, index):
-        file, row = divmod(index, self.rows)
-        row %= len(self.files) // len(self.files)
+        file = index // self.rows
+        row = (index - file * self.rows) // self.rows
         return self.files[file, row], self.faulty[file, row].float()
 
 
