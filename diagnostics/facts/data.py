@@ -40,7 +40,8 @@ class DatasetFacts:
         first_batches: class labels, each (batch_size,), of the first batches in the order in which training
             will see them; empty if the rows are shuffled or carry no class labels.
         distinct_rows: number of the rows read that differ from each other; None if they could not be compared.
-        listed: whether the dataset is a list or tuple, so that no code computes a row when it is read.
+        stored: whether the dataset is a container that keeps its rows, such as a list, so that no code of the
+            script computes a row when it is read.
     """
 
     described: ClassVar[str] = "the dataset"
@@ -60,7 +61,7 @@ class DatasetFacts:
     shuffled: bool | None = None
     first_batches: tuple[Array, ...] = ()
     distinct_rows: int | None = None
-    listed: bool = False
+    stored: bool = False
 
 
 @frozen

@@ -82,6 +82,26 @@ class CutGenerations:
 
 
 @frozen
+class PromptEnds:
+    """The ends of the latest prompts of `generate`, and the tokens before the answers in the first batch.
+
+    Attributes:
+        trained: integers (answers, length), the tokens before each answer whose prompt has no labels that count;
+            -1 before the first token.
+        generated: integers (prompts, length), the last tokens of each prompt, likewise.
+        continued: integers (prompts, n), the first tokens that the model wrote after each; -1 behind the last.
+        words: of these ids, as the script's tokenizer decodes them; empty if it was not found.
+    """
+
+    described: ClassVar[str] = "prompts of generate(), and answers in training"
+
+    trained: Array
+    generated: Array
+    continued: Array
+    words: Mapping[int, str]
+
+
+@frozen
 class AddedTokens:
     """Tokens for which the script added rows to the embedding of a model of transformers, and wrote none of them.
 

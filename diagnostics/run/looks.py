@@ -194,17 +194,17 @@ def _dependence(
 
     evaluated = () if texts is None else texts.kept()
     found = measure_module(model, kept, deadline, tests_inputs=tests_inputs, evaluated=evaluated)
-    cut = _cut_generations(model, kept)
-    return found if isinstance(found, str) and not cut else (found, *cut)
+    generated = _generations(model, kept)
+    return found if isinstance(found, str) and not generated else (found, *generated)
 
 
-def _cut_generations(model: Any, kept: KeptPass) -> tuple[Any, ...]:
+def _generations(model: Any, kept: KeptPass) -> tuple[Any, ...]:
     if "transformers.generation.utils" not in sys.modules:
         return ()
     from diagnostics.collectors.transformers.generations import generations
 
-    found = generations.of(model, kept)
-    return () if found is None else (found,)
+    found = generations.of(model, kept), generations.prompts_of(model, kept)
+    return tuple(fact for fact in found if fact is not None)
 
 
 def _trained_again(model: Any, start: KeptStart, surely: Severity) -> tuple[Any, ...]:

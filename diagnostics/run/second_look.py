@@ -17,6 +17,7 @@ from typing import Any
 
 from diagnostics.engine.finding import Severity
 from diagnostics.facts.experiments import Experiments
+from diagnostics.facts.inputs import PromptEnds
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.report.build import extended
 from diagnostics.report.contents import StageResult
@@ -137,6 +138,9 @@ class SecondLook:
                         reasons += [why for why in facts if isinstance(why, str)]
                         later = [fact for fact in facts if callable(fact)]
                         facts = tuple(fact for fact in facts if not isinstance(fact, str) and not callable(fact))
+                        if any(getattr(other, "continues", None) is training for other in trainings):
+                            # The prompts may be like those of the later training.
+                            facts = tuple(fact for fact in facts if not isinstance(fact, PromptEnds))
                         tried += any(isinstance(fact, Experiments) for fact in facts)
                         trained += any(isinstance(fact, OverfitFacts) for fact in facts)
                         if training.examined is not None:

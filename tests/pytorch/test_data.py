@@ -3,6 +3,7 @@
 import functools
 import random
 
+import datasets
 import numpy as np
 import pytest
 import torch
@@ -24,6 +25,14 @@ class Counted(Dataset):
     def __getitem__(self, index):
         self.read.append(index)
         return {"input_ids": [1] * (index % 5 + 1), "label": index % 3}
+
+
+class Computed(list):
+    def __getitem__(self, index):
+        return super().__getitem__(0)
+
+
+TABLE = TensorDataset(torch.arange(4.0))
 
 
 class TestSampleRows:
@@ -48,6 +57,24 @@ class TestSampleRows:
 
     def test_a_list_is_a_dataset(self):
         assert sample_rows([1, 2, 3]).size == 3
+
+    @pytest.mark.parametrize(
+        ("dataset", "stores"),
+        [
+            ([1, 2, 3], True),
+            (Computed([1, 2, 3]), False),
+            (TABLE, True),
+            (Subset(TABLE, [0, 2]), True),
+            (Subset(Counted(4), [0, 2]), False),
+            (ConcatDataset([TABLE, Subset(TABLE, [1])]), True),
+            (ConcatDataset([TABLE, Counted(4)]), False),
+            (datasets.Dataset.from_dict({"x": [1, 2]}), True),
+            (datasets.Dataset.from_dict({"x": [1, 2]}).with_format("torch"), True),
+            (datasets.Dataset.from_dict({"x": [1, 2]}).with_transform(lambda rows: {"x": [0]}), False),
+        ],
+    )
+    def test_tells_stored_rows_from_rows_that_the_script_computes(self, dataset, stores):
+        assert sample_rows(dataset).stored is stores
 
     def test_an_empty_one_is_refused(self):
         with pytest.raises(StageFailed) as raised:

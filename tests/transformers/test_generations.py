@@ -1,4 +1,4 @@
-"""What `generate` returns where a script gives it no length."""
+"""What `generate` is given, and what it returns where a script gives it no length."""
 
 import pytest
 import torch
@@ -106,7 +106,7 @@ def test_needs_targets_with_an_end_token(generations):
     assert generations.of(model, kept(torch.full((4, 30), 5))) is None
 
 
-def test_of_a_decoder_only_the_answer_counts(generations):
+def gpt2():
     torch.manual_seed(0)
     config = GPT2Config(
         vocab_size=12,
@@ -118,10 +118,71 @@ def test_of_a_decoder_only_the_answer_counts(generations):
         eos_token_id=EOS,
         pad_token_id=1,
     )
-    model = GPT2LMHeadModel(config).eval()
+    return GPT2LMHeadModel(config).eval()
+
+
+def test_of_a_decoder_only_the_answer_counts(generations):
+    model = gpt2()
     prompts = torch.full((3, 5), 7)
     model.generate(prompts, attention_mask=torch.ones_like(prompts))
     answers = torch.cat([torch.full((2, 5), -100), targets(9, 25)], 1)
     found = generations.of(model, kept(answers))
     assert (found.rows, found.limit, found.targets.tolist()) == (3, 20, [9, 25])
     assert generations.of(model, kept(targets(30, 12))) is None  # texts with their prompts
+
+
+IDS = torch.tensor([[5, 6, 9, 3, 4, EOS], [7, 9, 4, EOS, PAD, PAD]])  # 9 separates prompt and answer
+LABELS = torch.tensor([[-100, -100, -100, 3, 4, EOS], [-100, -100, 4, EOS, -100, -100]])
+BEFORE = [[5, 6, 9], [-1, 7, 9]]
+
+
+def trained(labels, target=None, ids=IDS, **named):
+    inputs = {"input_ids": ids, "attention_mask": (ids != PAD).long(), **named}
+    return KeptPass(
+        ((), inputs if labels is None else inputs | {"labels": labels}), target, -100, True, None, True
+    )
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        trained(LABELS),
+        trained(None, LABELS),
+        trained(None, LABELS[:, 1:].reshape(-1)),
+        trained(None, LABELS[:, 1:].reshape(-1), ids=IDS[:, :-1]),
+    ],
+    ids=["labels of the model", "target of a Trainer", "next tokens", "next tokens of shifted inputs"],
+)
+def test_finds_the_tokens_before_each_answer(generations, kept):
+    model = gpt2()
+    prompts = torch.tensor([[PAD, 8, 5], [4, 6, 7]])
+    texts = model.generate(prompts, attention_mask=torch.tensor([[0, 1, 1], [1, 1, 1]]), max_new_tokens=3)
+    found = generations.prompts_of(model, kept)
+    assert (found.trained.tolist(), found.generated.tolist()) == (BEFORE, [[-1, 8, 5], [4, 6, 7]])
+    assert found.continued.tolist() == texts[:, 3:].tolist()
+
+
+def test_keeps_one_prompt_for_several_texts_and_the_latest_prompts(generations):
+    model = gpt2()
+    for token in range(3, 9):
+        given = torch.full((12, 4), token)
+        model.generate(
+            input_ids=given, attention_mask=torch.ones_like(given), do_sample=True, num_return_sequences=2,
+            max_new_tokens=2,
+        )  # fmt: skip
+    found = generations.prompts_of(model, trained(LABELS))
+    assert found.generated.shape == (64, 4)
+    assert found.generated[:, 0].tolist() == [3] * 4 + [token for token in range(4, 9) for _ in range(12)]
+
+
+def test_has_no_prompts_where_labels_are_not_those_of_tokens(generations):
+    model = gpt2()
+    model.generate(torch.tensor([[5, 6]]), attention_mask=torch.ones(1, 2), max_new_tokens=2)
+    assert generations.prompts_of(model, trained(torch.tensor([1, 0]))) is None
+    assert generations.prompts_of(model, trained(LABELS + 1)) is None
+
+
+def test_has_no_prompts_of_an_encoder(generations):
+    model = bart()
+    model.generate(INPUTS)
+    assert generations.prompts_of(model, trained(LABELS)) is None

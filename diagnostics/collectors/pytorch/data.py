@@ -291,7 +291,7 @@ def dataset_facts(
         shuffled=shuffled,
         first_batches=first_batches,
         distinct_rows=len({row_digest(row, input_columns(first)) for row in sample.rows}),
-        listed=sample.listed,
+        stored=sample.stored,
     )
 
 

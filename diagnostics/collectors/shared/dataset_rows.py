@@ -28,7 +28,7 @@ class Sample:
     rows: list[Any]
     size: int | None
     spread_out: bool
-    listed: bool = False
+    stored: bool = False
 
 
 def text_by_column(dataset: Any) -> dict[str, bool] | None:
@@ -79,7 +79,7 @@ def sample_rows(
         rows, _ = read_rows((reader[index] for index in chosen), limit, seconds)
     if not rows:
         raise StageFailed(EMPTY)
-    return Sample(rows, size, spread_out, isinstance(dataset, list | tuple))
+    return Sample(rows, size, spread_out, _keeps_its_rows(dataset))
 
 
 def _spread(length: int, limit: int) -> list[int]:
@@ -99,6 +99,20 @@ def read_rows(rows: Iterable[Any], limit: int, seconds: float | None = None) -> 
             if time.monotonic() - started > seconds:
                 return read, False
     return read, True
+
+
+def _keeps_its_rows(dataset: Any) -> bool:
+    """Return whether a dataset is a container of rows, without code of the script that computes them."""
+    kind = type(dataset)
+    if isinstance(dataset, list | tuple):
+        return kind.__getitem__ in (list.__getitem__, tuple.__getitem__)
+    if kind.__module__ == "datasets.arrow_dataset":
+        return dataset.format["format_kwargs"].get("transform") is None
+    if kind.__module__ != "torch.utils.data.dataset":
+        return False
+    if kind.__name__ == "ConcatDataset":
+        return all(map(_keeps_its_rows, dataset.datasets))
+    return kind.__name__ == "TensorDataset" or (kind.__name__ == "Subset" and _keeps_its_rows(dataset.dataset))
 
 
 def _is_torchs(dataset: Any, name: str) -> bool:

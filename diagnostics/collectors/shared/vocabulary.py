@@ -92,6 +92,15 @@ def text_of_token(tokenizer: Any, id: int) -> str:
         return str(id)
 
 
+def words_of(ids: Iterable[int]) -> dict[int, str]:
+    """Return tokens as the script's tokenizers of transformers decode them; none if these disagree."""
+    wanted = list(ids)
+    base = getattr(sys.modules.get(KINDS[0][0]), KINDS[0][1], ())
+    tokenizers = [value for value in _living() if isinstance(value, base)]
+    found = [{id: text_of_token(tokenizer, id) for id in wanted} for tokenizer in tokenizers]
+    return found[0] if found and all(words == found[0] for words in found) else {}
+
+
 def _tokenizer(value: Any) -> Any:
     if type(value) is dict:
         known = len(value) >= LEAST_WORDS and any(type(value.get(word)) is int for word in UNKNOWN)

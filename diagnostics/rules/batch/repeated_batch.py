@@ -28,9 +28,9 @@ GENERATED = (
     "Usually a generator yields the same batch over and over, or __getitem__ uses only part of its index.",
     "print the inputs of the first two batches, and make the generator or __getitem__ advance to the next rows",
 )
-LISTED = (
-    "The dataset is a list, which repeats these rows.",
-    "print a few rows of the list, and check that it is meant to repeat them",
+STORED = (
+    "The dataset stores its rows and repeats them; no code of yours computes a row when it is read.",
+    "print a few rows of the dataset, and check that it is meant to repeat them",
 )
 
 
@@ -74,9 +74,10 @@ class RepeatedBatch(Rule):
 
     ## Known problems
     In a table with few columns, rows naturally repeat. The second threshold (64 rows) therefore applies only to
-    rows of at least 16 values. A toy dataset that repeats a few sentences is reported, as a note if it is a list,
-    and so is a batch that is repeated on purpose, to see whether the model can memorise it. Repeated rows are
-    missed if random augmentation changes them.
+    rows of at least 16 values. A toy dataset that repeats a few sentences is reported, and so is a batch that is
+    repeated on purpose, to see whether the model can memorise it. The former is only a note if the dataset is a
+    list, a `TensorDataset` or a dataset of Hugging Face, which stores its rows. Repeated rows are missed if random
+    augmentation changes them.
 
     ## Sources
     The documentation for `torch.utils.data.Dataset` (`__getitem__`) and `keras.utils.PyDataset`; Andrej Karpathy,
@@ -120,12 +121,12 @@ class RepeatedBatch(Rule):
             return None
         if model is not None and model.library == "keras" and dataset.spread_out and distinct != batch.size:
             return None  # all rows are in arrays and never generated: windows of a periodic series repeat
-        why, fix = LISTED if dataset.listed else GENERATED
+        why, fix = STORED if dataset.stored else GENERATED
         return self.found(
             f"The {rows:,} training rows checked have only {distinct} distinct inputs, and a batch has "
             f"{batch.size} examples: every batch contains the same few rows. {why}",
             fix=fix,
-            severity="note" if dataset.listed else None,
+            severity="note" if dataset.stored else None,
             evidence={
                 "distinct_rows": distinct,
                 "rows_read": rows,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,7 +15,7 @@ from diagnostics.facts.array import Array
 from diagnostics.facts.calls import ObjectLedger
 from diagnostics.facts.data import RefittedEncoder, TokenSides
 from diagnostics.facts.dependence import DependenceFacts, ShiftedPositions
-from diagnostics.facts.inputs import CutGenerations, InputFacts, InputSample, TargetSides
+from diagnostics.facts.inputs import CutGenerations, InputFacts, InputSample, PromptEnds, TargetSides
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.shared.input_shift import (
     MIN_SHARE_OF_CHANNELS,
@@ -33,6 +34,7 @@ from diagnostics.rules.shared.input_shift import (
     unit_ratio,
     usual_range,
 )
+from diagnostics.rules.shared.prompt_ends import cut_prompts
 from diagnostics.rules.shared.unseen_tokens import UnseenTokens, unseen_tokens
 from diagnostics.text.join import among, capitalized, listed
 
@@ -118,7 +120,8 @@ class EvaluationMismatch(Rule):
     again on the evaluation data, and checks whether a label or ordinal encoder, fitted again, gives the same
     values other codes. If `generate` from transformers was called without a length limit, the rule counts the
     sequences that the default length cuts off before an end token, and compares that length with the lengths of
-    the targets.
+    the targets. For a decoder that was trained on answers alone, with the labels of the prompts ignored, the rule
+    compares the ends of the prompts that `generate` gets with the tokens before the answers in training.
 
     ## Why it is bad
     The model is evaluated on values that it has never seen, so it seems to overfit. If only the training targets
@@ -181,6 +184,17 @@ class EvaluationMismatch(Rule):
 
     With fewer than 8 sequences, the finding is a note.
 
+    Prompts of `generate` are reported if all of these hold for the latest 64:
+
+    - There are at least 4 prompts. The first training batch has at least 8 answers, all of which follow the same
+      tokens.
+    - All prompts end with the same part of these tokens; or at least half of them end with two tokens that these
+      tokens follow in training.
+    - No prompt contains all of the tokens, and at most half of the generated texts begin with those that the
+      prompt lacks.
+    - At least half of the tokens of the prompts occur in the training prompts, or 90% if the prompts have no part
+      of the tokens before an answer.
+
     Unseen tokens are counted only if there are at least 64 training rows, and at least 32 evaluation rows with 100
     tokens in total. At least 30% of the evaluation tokens, and at least 5 different ones, must not occur in the
     training rows. In each of the random splits, the share of new tokens must be at most a tenth as large. The
@@ -203,7 +217,9 @@ class EvaluationMismatch(Rule):
     Evaluation rows from another domain are reported if the differences reach these thresholds. A split by time is
     reported if at least 30% of its evaluation tokens are new. Small differences, such as slightly different
     normalisation constants, go unnoticed, and so do swapped channels that have the same distribution. Encoders
-    that are fitted on NumPy arrays are found only in the source.
+    that are fitted on NumPy arrays are found only in the source. The end of a prompt is not compared if the labels
+    of training prompts count, if the model is trained again later, or if the prompt has earlier answers of its
+    conversation.
 
     ## Sources
     The documentation for `torchvision.transforms.Normalize` and `sklearn.preprocessing.StandardScaler`;
@@ -453,6 +469,36 @@ class EvaluationMismatch(Rule):
             severity=None if cut.rows >= SEQUENCES else "note",
         )
 
+    @check
+    def from_prompts(self, ends: PromptEnds) -> Finding | None:
+        """Compare the ends of the prompts of `generate` with the tokens before the answers in training."""
+        cut = cut_prompts(ends)
+        if cut is None:
+            return None
+        answers, prompts = len(ends.trained), len(ends.generated)
+        absent = cut.before[len(cut.before) - cut.missing :]
+        there = cut.before[: -cut.missing]
+        how = f": they end with {_tokens(there, ends.words)}" if there else ""
+        before = _tokens(cut.before, ends.words)
+        return self.found(
+            f"The prompts of generate() end too early. In training, each answer follows {before} "
+            f"({answers:,} answers checked). But none of the last {prompts:,} prompts ends with "
+            f"{_tokens(absent, ends.words)}{how}. The model was never trained to answer such a prompt, so the "
+            "generated texts do not show what it has learned.",
+            fix=(
+                "tokenizer.apply_chat_template(messages, add_generation_prompt=True)",
+                "build the prompts of training and of generate() with the same function",
+            ),
+            evidence={
+                "answers": answers,
+                "prompts": prompts,
+                "recognised": cut.recognised,
+                "before": list(cut.before),
+                "missing": list(absent),
+                "cause": "generation prompt",
+            },
+        )
+
     def _differs(self, found: _Mismatch) -> Finding:
         called = "The inputs" if found.name.isdigit() else f"The values of {found.name}"
         return self.found(
@@ -678,3 +724,11 @@ class _Sides:
 
 def _times(factor: float) -> str:
     return f"{factor:.3g} times" if factor > 1 else f"{1 / factor:.3g} times"
+
+
+def _tokens(ids: Sequence[int], words: Mapping[int, str]) -> str:
+    """Name the last tokens as the tokenizer decodes them, by their ids if it is not known."""
+    shown = ids[-SHOWN:]
+    if all(id in words for id in shown):
+        return " ".join(repr(words[id]) for id in shown)
+    return f"token{'s' if len(shown) > 1 else ''} {', '.join(map(str, shown))}"

@@ -27,6 +27,10 @@ STEPS = 400  # in a watched run; many healthy runs take some hundred steps to le
 REL_TOLERANCE = 1e-4  # of the loss: the range of the last third; losses on different rows differ by percents
 FEWEST = 30  # losses in that third
 DISTINCT = 0.5  # of the rows read; a few repeated rows may well form equal batches
+EXACT, SOON = (
+    3e-7,
+    20,
+)  # of a loss that does not move by more than float32 rounds; steps after which that is certain
 REFERENCE, COMPARED = 0.9, 8  # of the steps run the model without gradients, on the same input; steps compared
 ONE_BY_DESIGN = ("Exp", "Div")  # exp(log_p - log_p.detach()) and loss / loss.detach() are 1, with a gradient
 UNIT = 1e-3  # by which the length of a vector may differ from 1
@@ -96,7 +100,8 @@ class LossPlateau(Rule):
 
     A loss is constant if the last third of the run has at least 30 losses, all above 0 and within 0.01% of each
     other. The batches must differ and the weights must change. The model is reported as its own reference if it
-    also runs without gradients in at least 90% of the steps.
+    also runs without gradients in at least 90% of the steps. Then 20 losses are enough if all losses of the run
+    are equal, except for rounding.
 
     If the rows of a batch are compared with each other (at least 8, by a product of two embeddings), the average
     loss of the last third of at least 200 steps must be within 2% of the logarithm of their number. The same must
@@ -271,12 +276,11 @@ class LossPlateau(Rule):
             return None
         if _may_be_one_by_design(value, graph, certain=dataset is not None):
             return None
-        of_last = {"loss": value, "steps": len(last), "range": float(np.ptp(last))}
+        of_last: dict[str, Any] = {"loss": value, "steps": len(last), "range": float(np.ptp(last))}
         if no_grad is not None and _is_own_reference(no_grad, steps):
             return self._of_own_reference(no_grad, of_last)
         return self.found(
-            f"In the last {len(last)} recorded steps, the loss stays at {value:.5g}, although the rows differ "
-            "from batch to batch. Neither inputs nor targets affect the loss: either the model makes the same "
+            f"{_stays(of_last)}. Neither inputs nor targets affect the loss: either the model makes the same "
             "prediction for all rows, or the loss compares two values that are always equal.",
             fix=(
                 "look for the layer after which all rows are the same: a relu that is 0 for every row, a "
@@ -292,10 +296,36 @@ class LossPlateau(Rule):
             evidence=of_last,
         )
 
+    @check
+    def from_first_loss_on(
+        self,
+        steps: StepHistory,
+        losses: LossHistory,
+        no_grad: NoGradHistory,
+        verdicts: Verdicts,
+        updates: UpdateHistory | None = None,
+    ) -> Finding | None:
+        """Look for a model that is its own reference from the first step on, also in a run too short for the rest.
+
+        The loss must not move by more than rounding: an adapter that has hardly moved yet is almost its base.
+        """
+        values = losses.values
+        if not verdicts.trained_alone or len(values) < SOON or warms_up(steps) or not np.isfinite(values).all():
+            raise NotApplicable(f"needs {SOON} finite losses of a run that is past its learning-rate warm-up")
+        value = float(np.median(values))
+        if not _is_own_reference(no_grad, steps) or not value or np.ptp(values) > EXACT * abs(value):
+            return None
+        if len(np.unique(steps.batch_fingerprints)) < SOON or not update_size.moved(steps, updates):
+            return None
+        if _may_be_one_by_design(value, None, certain=False):
+            return None
+        return self._of_own_reference(
+            no_grad, {"loss": value, "steps": len(values), "range": float(np.ptp(values))}
+        )
+
     def _of_own_reference(self, no_grad: NoGradHistory, of_last: dict[str, Any]) -> Finding:
         return self.found(
-            f"In the last {of_last['steps']} recorded steps, the loss stays at {of_last['loss']:.5g}, although "
-            "the rows differ from batch to batch. The model is its own reference: in each step, the model that is "
+            f"{_stays(of_last)}. The model is its own reference: in each step, the model that is "
             "trained also runs without gradients on the same inputs, with the same weights (seen in "
             f"{among(no_grad.same, no_grad.compared, 'step')} compared). The difference between model and "
             "reference is always 0, so the loss measures no progress, and nothing keeps the model near its "
@@ -312,6 +342,13 @@ class LossPlateau(Rule):
                 "compared": no_grad.compared,
             },
         )
+
+
+def _stays(of_last: dict[str, Any]) -> str:
+    return (
+        f"In the last {of_last['steps']} recorded steps, the loss stays at {of_last['loss']:.5g}, although the "
+        "rows differ from batch to batch"
+    )
 
 
 def _may_be_one_by_design(value: float, graph: LossGraph | None, *, certain: bool) -> bool:

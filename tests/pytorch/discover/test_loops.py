@@ -416,6 +416,28 @@ class TestOver:
         ]
         assert first.param_groups  # the script holds it to its end
 
+    def test_a_second_optimizer_of_all_parameters_begins_a_new_loop_with_its_first_step(self, run):
+        model = network()
+        first = sgd(model)
+        train(lambda: model(INPUTS), first, steps=loops.ALONE)
+        train(lambda: model(INPUTS), sgd(model), steps=5)
+        assert [report.title for report in run.watched()] == [
+            "watched 20 steps of Sequential",
+            "watched 5 steps of Sequential",
+        ]
+        assert first.param_groups
+
+    def test_optimizers_for_a_few_steps_each_begin_none(self, run):
+        """In meta-learning, each task is learned with a new optimizer of the same parameters."""
+        model = network()
+        outer = sgd(model)
+        tasks = []
+        for _ in range(loops.ALONE + 2):
+            train(lambda: model(INPUTS), outer, steps=1)
+            tasks.append(sgd(model))
+            train(lambda: model(INPUTS), tasks[-1], steps=3)
+        assert [report.title for report in run.watched()] == ["watched 22 steps of Sequential"]
+
     def test_a_second_optimizer_that_takes_turns_with_the_first_begins_none(self, run):
         model = network()
         first = sgd(model[2])

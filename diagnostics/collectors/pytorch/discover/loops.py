@@ -109,6 +109,7 @@ class LoopFinder(Generic[W]):
         self._on_alternating, self._on_rest = on_alternating, on_rest
         self._resting: list[W] = []
         self._stepped: IdentityMap[W, int] = IdentityMap()
+        self._made_before: IdentityMap[W, int] = IdentityMap()  # optimizers, before each loop began
         self._guard = FaultGuard(on_fault=fault)
         self.watches: list[W] = []
         self.on_call: Callable[[nn.Module], object] | None = None
@@ -275,9 +276,22 @@ class LoopFinder(Generic[W]):
         elif idle == ALONE:
             self._of_another_model(optimizer)
         if optimizer not in self._watch_of:
-            self._alone[optimizer] = self._alone.get(optimizer, 0) + 1
-            if self._alone[optimizer] == ALONE:
+            alone = self._alone[optimizer] = self._alone.get(optimizer, 0) + 1
+            if alone == ALONE or (alone == 1 and self._takes_over(optimizer)):
                 self._next_phase(optimizer)
+
+    def _takes_over(self, optimizer: Optimizer) -> bool:
+        """Return whether an optimizer begins a second phase with its first step.
+
+        The loop has gone on for long; since it began, the script has made this optimizer alone, for at least the
+        same parameters. An optimizer for a few steps, as in meta-learning, is one of many.
+        """
+        held = held_by(optimizer)
+        for watched, references in self._loops.values():
+            before = {each for reference in references if (of := reference()) is not None for each in held_by(of)}
+            if before and before <= held and self._stepped.get(watched, 0) >= ALONE:
+                return self._optimizers.count - self._made_before[watched] == 1
+        return False
 
     def _next_phase(self, optimizer: Optimizer) -> None:
         """Start a new loop for a watched model that another optimizer now trains, in part or whole.
@@ -346,6 +360,7 @@ class LoopFinder(Generic[W]):
         held = model if len(called) == 1 else _joined([weak_twin(module) for module in called])
         watched = self._watch(held, optimizers)
         self.watches.append(watched)
+        self._made_before[watched] = self._optimizers.count
         self._watch_of.update((optimizer, watched) for optimizer in optimizers)
         for module in called:
             self._roots.pop(module, None)

@@ -68,8 +68,8 @@ class TestOneBatch:
         assert RULE.from_batch(rows(10, 512), IMAGES, keras) is None
         assert RULE.from_batch(rows(16, 512), IMAGES, keras) is not None
 
-    def test_notes_a_list_that_repeats_its_rows(self):
-        finding = RULE.from_batch(DatasetFacts(1500, 512, distinct_rows=7, listed=True), SENTENCES)
+    def test_notes_a_container_that_repeats_its_rows(self):
+        finding = RULE.from_batch(DatasetFacts(1500, 512, distinct_rows=7, stored=True), SENTENCES)
         assert finding.severity == "note"
 
     def test_leaves_a_single_row_to_the_other_way(self):

@@ -5,7 +5,7 @@ from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.calls import ObjectLedger
 from diagnostics.facts.data import NO_TOKEN, RefittedEncoder, TokenSides
 from diagnostics.facts.dependence import DependenceFacts, ShiftedPositions
-from diagnostics.facts.inputs import CutGenerations, InputFacts, InputSample, TargetSides
+from diagnostics.facts.inputs import CutGenerations, InputFacts, InputSample, PromptEnds, TargetSides
 from diagnostics.facts.where import Where
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.evaluation.evaluation_mismatch import EvaluationMismatch
@@ -275,6 +275,64 @@ class TestGenerationsThatAreCutOff:
 
     def test_silent_if_the_texts_end_by_themselves(self):
         assert self.judge(cut=10) is None
+
+
+class TestEndsOfPrompts:
+    """A chat: 1 and 2 begin the turns of user and assistant, 3 ends a turn, questions are of tokens from 10 on."""
+
+    WORDS = {1: "<user>", 2: "<assistant>", 3: "<end>"}
+
+    @staticmethod
+    def asked(*end, rows=12, first=10):
+        """Return prompts with three words of a question, and these tokens behind."""
+        words = np.random.default_rng(0).integers(first, first + 6, (rows, 3))
+        return np.concatenate([np.full((rows, 2), (-1, 1)), words, np.tile(end, (rows, 1))], axis=1)
+
+    def judge(self, trained, generated, continued=None, words=WORDS):
+        written = (
+            np.full((len(generated), 4), 12) if continued is None else np.tile(continued, (len(generated), 1))
+        )
+        return RULE.from_prompts(PromptEnds(trained, generated, written, words))
+
+    def test_warns_where_the_turn_of_the_assistant_is_not_begun(self):
+        finding = self.judge(self.asked(3, 2), self.asked(3))
+        assert (finding.severity, finding.evidence["missing"], finding.evidence["before"]) == (
+            "warning",
+            [2],
+            [3, 2],
+        )
+
+    def test_warns_where_nothing_is_left_of_what_separates_question_and_answer(self):
+        rows = self.asked(2)
+        finding = self.judge(rows, rows[:, :-1], words={})
+        assert (finding.evidence["missing"], finding.evidence["recognised"]) == ([2], 12)
+
+    @pytest.mark.parametrize(
+        "generated",
+        [(3, 2), (3, 2, 14), (3, 2, 14, 3, 1, 11, 3)],
+        ids=["as in training", "with the beginning of an answer", "several turns"],
+    )
+    def test_silent_if_the_prompts_have_the_tokens(self, generated):
+        assert self.judge(self.asked(3, 2), self.asked(*generated)) is None
+
+    def test_silent_if_some_prompts_have_the_tokens(self):
+        mixed = np.concatenate([self.asked(11, 3), self.asked(3, 2)])
+        assert self.judge(self.asked(3, 2), mixed) is None
+
+    def test_silent_if_the_model_writes_the_tokens_itself(self):
+        assert self.judge(self.asked(3, 2), self.asked(3), continued=(2, 12, 13, 3)) is None
+
+    def test_silent_on_texts_of_another_kind(self):
+        assert self.judge(self.asked(2), self.asked(first=40)) is None
+
+    def test_needs_the_same_tokens_before_each_answer(self):
+        with pytest.raises(NotApplicable):
+            self.judge(self.asked(), self.asked(3))
+
+    @pytest.mark.parametrize(("answers", "prompts"), [(7, 12), (12, 3)])
+    def test_needs_several_answers_and_prompts(self, answers, prompts):
+        with pytest.raises(NotApplicable):
+            self.judge(self.asked(3, 2, rows=answers), self.asked(3, rows=prompts))
 
 
 def token_sides(training, held, are_cut=True, name="0"):

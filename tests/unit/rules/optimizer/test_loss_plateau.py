@@ -104,6 +104,9 @@ STEPS, ONES = np.arange(30), np.ones((30, 1))
 UPDATES = UpdateHistory(("fc",), STEPS, np.full((30, 1), 1e-4), ONES)
 
 
+SAME_INPUTS = {"passes": 48, "rounds": 24, "compared": 16, "same": 16}
+
+
 def no_grad(rounds=300, compared=16, same=16):
     return NoGradHistory(2 * rounds, 0, rounds, compared=compared, same=same)
 
@@ -149,6 +152,33 @@ class TestOneAndTheSame:
     def test_a_model_that_is_its_own_reference(self):
         finding = self.judge(math.log(2), None, updates=UPDATES, no_grad=no_grad())
         assert (finding.severity, finding.evidence["same_input"]) == ("warning", 16)
+
+    def from_first_loss_on(self, losses, alone=True, **counts):
+        """Judge a run of 24 steps, each with passes without gradients on the same inputs."""
+        seen = {f"no_grad_{name}": value for name, value in (SAME_INPUTS | counts).items()}
+        verdicts = Verdicts(frozenset({"default-learning-rate"}), frozenset(), trained_alone=alone)
+        run = history(losses, prints=np.arange(len(losses), dtype=np.uint64), **seen)
+        return judge(RULE.from_first_loss_on, run, verdicts)
+
+    def test_a_model_that_is_its_own_reference_in_a_short_run(self):
+        finding = self.from_first_loss_on(np.full(24, np.float32(math.log(2))))
+        assert (finding.severity, finding.evidence["steps"], finding.evidence["compared"]) == ("warning", 24, 16)
+
+    def test_an_adapter_that_has_hardly_moved_from_its_reference(self):
+        assert self.from_first_loss_on(math.log(2) - 1e-6 * np.arange(24)) is None
+
+    @pytest.mark.parametrize("losses", [np.zeros(24), np.ones(24)], ids=["loss of 0", "loss of 1, by design"])
+    def test_losses_that_are_constant_for_other_reasons(self, losses):
+        assert self.from_first_loss_on(losses) is None
+
+    @pytest.mark.parametrize("counts", [{"rounds": 2}, {"same": 2}])
+    def test_a_short_run_without_a_reference(self, counts):
+        assert self.from_first_loss_on(np.full(24, 0.5), **counts) is None
+
+    @pytest.mark.parametrize(("steps", "alone"), [(19, True), (24, False)], ids=["very short", "two players"])
+    def test_needs_a_few_steps_of_one_model(self, steps, alone):
+        with pytest.raises(NotApplicable):
+            self.from_first_loss_on(np.full(steps, 0.5), alone)
 
     @pytest.mark.parametrize(
         "other",
