@@ -124,7 +124,7 @@ class PaddingAttended(Rule):
             f"the words changes the prediction by only {padding.with_padding:.2g}; once the padding is "
             f"{after}, the same replacement changes it by {padding.without:.2g}. "
             f"{changed_predictions(padding.removed)}The prediction depends on the padding and "
-            " barely on the words.",
+            "barely on the words.",
             fix={
                 "torch": (
                     "take the output at the last word of each row: outputs[range(len(x)), lengths - 1]",
