@@ -15,7 +15,7 @@ class Calls(nn.Module):
         super().__init__()
         self.bands = nn.Linear(BANDS, 32)
         layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True)
-        self.encoder = nn.TransformerEncoder(layer, 1)
+        self.encoder = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
 
     def forward(self, frames, silent):
         return self.encoder(self.bands(frames), src_key_padding_mask=silent)
