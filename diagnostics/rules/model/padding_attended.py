@@ -145,10 +145,10 @@ class PaddingAttended(Rule):
         """Look for a mean over the positions of padded rows, of a model that gets a mask."""
         shape = _averaged(graph)
         if shape is None or not dependence.trained:
-            raise NotApplicable("needs a mean over the positions of a row in the loss, and the trained model")
+            raise NotApplicable
         pooled, padding = dependence.pooled, dependence.padding
         if pooled is not None and pooled.width != shape[-1]:
-            raise NotApplicable("needs a mean of what the model returns")
+            raise NotApplicable
         of = f"The mean over axis 1 of vectors {shape} in the loss includes padding: "
         if pooled is not None:
             if pooled.changed < max(MIN_CHANGED, MIN_SHARE * pooled.rows):
@@ -173,7 +173,7 @@ class PaddingAttended(Rule):
             )
         removed = None if padding is None or not padding.masked or not padding.some_full else padding.removed
         if padding is None or removed is None or removed.moved:
-            raise NotApplicable("needs a mask in the inputs, and outputs for rows of different lengths")
+            raise NotApplicable
         if removed.changed < max(MIN_CHANGED, MIN_SHARE * removed.rows):
             return None
         return self.found(
