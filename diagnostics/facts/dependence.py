@@ -181,7 +181,8 @@ class PaddingFacts:
             longest, with their padding.
         blank: the token that the padding consists of; None if it is not a token, or not known.
         some_full: whether a row of the batch has no padding, as if the batch is padded to its longest row.
-        removed: the predictions without padding; None if not all are finite.
+        removed: the predictions without padding; None if not all are finite, or there was no time for them.
+        masked: whether another input of the model tells the words from the padding.
         mask: the name of the padding mask in the loader's batch that the model does not get, or None; positional
             ones count from "0".
         reader: the module that takes an ``attention_mask`` and is given none, ``bert (BertModel)``; None if there
@@ -199,8 +200,36 @@ class PaddingFacts:
     blank: int | None = None
     some_full: bool = False
     removed: RemovedPadding | None = None
+    masked: bool = False
     mask: str | None = None
     reader: str | None = None
+
+
+@frozen
+class PooledPadding:
+    """The mean of a model's output over the positions of a padded row, beside that of the row without padding.
+
+    The model returns a vector for each position, and one of its inputs marks the padding.
+
+    Attributes:
+        input: the name of the padded input.
+        rows: that were compared.
+        changed: of these, whose mean changes by more than half of the standard deviation of the means.
+        longest: positions of padding at most.
+        change: the largest change of a number in a mean, the median over the rows.
+        spread: standard deviation of the means over the rows, with padding.
+        width: numbers of a vector.
+        evaluated: whether the batch is one without gradients, and not of training.
+    """
+
+    input: str
+    rows: int
+    changed: int
+    longest: int
+    change: float
+    spread: float
+    width: int
+    evaluated: bool
 
 
 @frozen
@@ -436,6 +465,7 @@ class DependenceFacts:
         dropped: the least share of answers that are exactly 0 in training mode, where none is in evaluation mode;
             None if not known, as where some are.
         shifted: of a batch without gradients that is padded in front, if training was not; None otherwise.
+        pooled: of a model that returns a vector for each position; None of others, and without a masked padding.
         order: of a model with attention over tokens; None otherwise.
         random_state: of a recurrent layer; None if there is none.
         first_step_of: steps in a sequence of which the first alone changes the answer; None if that is not so, or
@@ -471,6 +501,7 @@ class DependenceFacts:
     linear: LinearFacts | None = None
     dropped: float | None = None
     shifted: ShiftedPositions | None = None
+    pooled: PooledPadding | None = None
     order: OrderFacts | None = None
     random_state: RandomStateFacts | None = None
     first_step_of: int | None = None

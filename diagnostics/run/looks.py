@@ -193,7 +193,8 @@ def _dependence(
     from diagnostics.collectors.pytorch.dependence.measure import measure_module
 
     evaluated = () if texts is None else texts.kept()
-    found = measure_module(model, kept, deadline, tests_inputs=tests_inputs, evaluated=evaluated)
+    largest = None if texts is None else texts.largest()
+    found = measure_module(model, kept, deadline, tests_inputs=tests_inputs, evaluated=evaluated, largest=largest)
     generated = _generations(model, kept)
     return found if isinstance(found, str) and not generated else (found, *generated)
 

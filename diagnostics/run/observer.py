@@ -207,7 +207,7 @@ class ScriptObserver:
             return None
         kept = [] if wanted is not None else self.trainings[:MOST_LOOPS]
         symptoms = [self._trainings.guard.attempt(self._symptom, training, complete) for training in kept]
-        unlearned = any(symptom is not None and not symptom.explained for symptom in symptoms)
+        unlearned = any(symptom is not None for symptom in symptoms)
         seconds = budget(wanted, ran, unlearned)
         self._keras_loops.keep()
         stage: StageResult | None = self._trainings.guard.attempt(

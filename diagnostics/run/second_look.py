@@ -25,7 +25,7 @@ from diagnostics.text.join import listed
 
 NAME = "second look"
 SHARE, LEAST_S, MOST_S = 0.1, 1.0, 30.0  # of the run's duration, and its bounds
-LEAST_UNLEARNED_S = 10.0  # the lower bound if a run did not learn: for experiments, which train a dozen copies
+LEAST_UNLEARNED_S = 10.0  # the lower bound if a run did not learn: its causes are worth the time
 PATIENT = 0.8  # of its time, after which nothing more is measured and what was measured counts; then it is cut off
 MOST_LOOPS = 4  # loops of a script that are kept
 MOST_FREED = 64 * 2**20  # bytes of models that the script has freed, all together
@@ -39,7 +39,7 @@ def budget(wanted: float | None, ran: float, unlearned: bool = False) -> float:
     Args:
         wanted: by the user; None for a share of the seconds that the script ran.
         ran: the seconds that the script ran.
-        unlearned: whether one of its trainings did not learn, and nothing explains it.
+        unlearned: whether one of its trainings did not learn.
     """
     least = LEAST_UNLEARNED_S if unlearned else LEAST_S
     return min(max(SHARE * ran, least), MOST_S) if wanted is None else wanted

@@ -28,6 +28,12 @@ DIFFERENT = 0.1  # of the rows: their start token, which has no meaning of its o
 PAIRS, APART_PAIRS = 8, 3  # least number of readings compared, and of those that no single flip explains
 TAIL = 4  # one in this many tokens of a row, at its end
 SPECIAL = 2  # tokens of a row that have no tag of their own: the start token and the end token
+VARIES = 3  # tokens without a tag: the difference between two rows of a batch whose words are split
+
+BY_WORD = (
+    "labels = [-100 if i is None else tags[i] for i in tokenized.word_ids()]",
+    "tag only the first subword of each word, and give all other tokens the label -100",
+)
 
 
 class LabelsUnrelated(Rule):
@@ -44,8 +50,9 @@ class LabelsUnrelated(Rule):
     second is inputs that are filtered by content while their targets are only cut to the same length.
 
     If the model tags tokens, the rule checks whether the start tokens of one batch have several different tags,
-    while the tokens at the ends of its rows have at most one, or the last two of each row have none. For the first
-    batch of a run, it checks whether the collator or the loop reordered the inputs without the targets.
+    while the tokens at the ends of its rows have at most one, or the last two of each row have none. It also
+    checks whether the rows have fewer tags than tokens, all at the beginning of the row. For the first batch of a
+    run, it checks whether the collator or the loop reordered the inputs without the targets.
 
     In a PyTorch loop, it also reads rows with an image and a mask several times, in a separate process. It finds
     the flips and rotations that turn one reading of the image into another, and those that do so for the mask.
@@ -87,8 +94,12 @@ class LabelsUnrelated(Rule):
 
     For tags, the batch must have at least 8 rows. At least 10% of its start tokens must have a different tag from
     the majority, while all tokens in the last quarter of every row share one tag or are ignored. Alternatively,
-    every row ends with the same end token, exactly this token and the one before it have no tag, and the
-    predictions depend on later tokens. Otherwise, the targets may be meant for the next token.
+    every row ends with the same end token, which occurs nowhere else, and one of these holds:
+
+    - Every row is tagged without a gap from its start token on, and at least its last two tokens have no tag. The
+      number of tokens without a tag differs between rows by at least 3.
+    - Exactly the end token and the one before it have no tag, and the predictions depend on later tokens.
+      Otherwise, the targets may be meant for the next token.
 
     A mask has at most 16 different values, and an image more. At least 8 pairs of readings must be exact flips or
     rotations (by multiples of 90°) of each other, and in at least 3 of them, the image and the mask must have no
@@ -207,9 +218,11 @@ class LabelsUnrelated(Rule):
         """Look for word tags at the positions of word pieces: they begin too early and are too few."""
         ids, tags, real, known = _tagged(batch, outputs, model)
         count = _tags_of_start(tags, known, real)
+        if count is None:
+            return self._of_words(ids, real, known) if _are_too_few(ids, real, known) else None
         place, length = real.cumsum(axis=1), real.sum(axis=1, keepdims=True)
         tail = real & known & (place > length - length // TAIL)
-        if count is None or len(np.unique(tags[tail])) > 1:
+        if len(np.unique(tags[tail])) > 1:
             return None
         start = int(ids[0, 0])
         return self.found(
@@ -217,11 +230,29 @@ class LabelsUnrelated(Rule):
             "tags in this batch, and the last quarter of each row has "
             f"{'no tags' if not tail.any() else 'the same tag throughout'}. There is one tag per word, but the "
             "tokens are subwords, preceded by a start token, so the tags are misaligned with the words.",
-            fix=(
-                "labels = [-100 if i is None else tags[i] for i in tokenized.word_ids()]",
-                "tag only the first subword of each word, and give all other tokens the label -100",
-            ),
+            fix=BY_WORD,
             evidence={"start_token": start, "tags_of_it": count, "rows": len(ids)},
+            severity="warning",
+        )
+
+    def _of_words(self, ids: Array, real: Array, known: Array) -> Finding:
+        tokens, tagged = real.sum(axis=1), (known & real).sum(axis=1)
+        without = tokens - tagged
+        return self.found(
+            f"The {len(ids)} rows of this batch have {tokens.min()} to {tokens.max()} tokens but only "
+            f"{tagged.min()} to {tagged.max()} tags. In every row, the tags begin at the start token (id "
+            f"{ids[0, 0]}) and leave the last {without.min()} to {without.max()} tokens without a tag. There is "
+            "one tag per word, but the tokens are subwords, preceded by a start token, so the tags are misaligned "
+            "with the words.",
+            fix=BY_WORD,
+            evidence={
+                "start_token": int(ids[0, 0]),
+                "rows": len(ids),
+                "tokens": int(tokens.sum()),
+                "tags": int(tagged.sum()),
+                "fewest_without": int(without.min()),
+                "most_without": int(without.max()),
+            },
             severity="warning",
         )
 
@@ -313,13 +344,30 @@ def _tags_of_start(tags: Array, known: Array, real: Array) -> int | None:
     return len(counts) if counts.sum() - counts.max() >= DIFFERENT * len(tags) else None
 
 
+def _are_too_few(ids: Array, real: Array, known: Array) -> bool:
+    """Return whether each row is tagged from its start token on, and its last tokens, now more now fewer, are not.
+
+    Not where the end token also separates two texts, of which one alone may be tagged.
+    """
+    tagged, length = (known & real).sum(axis=1, keepdims=True), real.sum(axis=1, keepdims=True)
+    without = length - tagged
+    if tagged.min() < TAGS or without.min() < SPECIAL or without.max() - without.min() < VARIES:
+        return False
+    place = real.cumsum(axis=1)
+    return bool(np.array_equal(known & real, real & (place <= tagged)) and _are_closed(ids, real))
+
+
+def _are_closed(ids: Array, real: Array) -> bool:
+    """Return whether every row ends with the same token, which occurs nowhere else."""
+    last = real & (real.cumsum(axis=1) == real.sum(axis=1, keepdims=True))
+    end = ids[last]
+    return bool((end == end[0]).all() and not (ids[real & ~last] == end[0]).any())
+
+
 def _misses_end(ids: Array, real: Array, known: Array) -> bool:
     """Return whether all tokens are tagged but the end token and the one before it."""
     place, length = real.cumsum(axis=1), real.sum(axis=1, keepdims=True)
-    last = real & (place == length)
-    end = ids[last]
-    closed = (end == end[0]).all() and not (ids[real & ~last] == end[0]).any()
-    return bool(closed and np.array_equal(known & real, real & (place <= length - SPECIAL)))
+    return _are_closed(ids, real) and np.array_equal(known & real, real & (place <= length - SPECIAL))
 
 
 def _of_other_rows(fit: SimpleFit | None) -> str:

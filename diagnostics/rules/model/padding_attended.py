@@ -6,11 +6,16 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.dependence import DependenceFacts
+from diagnostics.facts.loss_graph import LossGraph, Node, Shape, known_sizes
 from diagnostics.rules.shared.padding import changed_predictions
 
 LEFT = 0.02  # of the words' effect without padding; a mean over positions keeps a larger share
 ZERO = 0  # the token that Keras' mask_zero ignores
 MASK = "src_key_padding_mask=tokens == PAD  # True where there is padding"
+POOL = "pooled = (hidden * mask.unsqueeze(-1)).sum(1) / mask.sum(1, keepdim=True)  # mask: 0 at padding"
+MIN_SHARE, MIN_CHANGED = 0.1, 2  # of the padded rows that were compared
+# Operations that may put something else in the place of padding: what is averaged is then not what was returned.
+PUTS_IN = ("MaskedFill", "Where", "Index", "IndexPut", "IndexFill", "MaskedScatter", "Gather", "Scatter", "Custom")
 SEEN = 1e-4  # of the size of the predictions; less is rounding error, or a model that reads no words at all
 
 
@@ -23,6 +28,9 @@ class PaddingAttended(Rule):
     words change the prediction without padding but hardly change it with padding, or if the prediction without
     padding is NaN. It also fires if the mask of a PyTorch attention layer masks every word in the batch but none
     of the padding.
+
+    If the model gets a padding mask but the loss averages its vectors over all positions, padding included, the
+    rule compares the result for padded rows with and without their padding.
 
     Under `diagnose run`, the rule also reports transformers' warning that `generate()` received right-padded
     prompts.
@@ -53,9 +61,14 @@ class PaddingAttended(Rule):
     must change by less than 1/50 of the change without padding. The rows with the most padding (at least half of
     the longest) must also have nearly equal predictions, by the same factor.
 
+    If vectors are averaged, one row of the batch must have no padding. Without the padding, at least 2 of the
+    padded rows, and at least 10%, must change: the predicted class, or by more than half of the standard deviation
+    across rows.
+
     ## Known problems
-    Only models that give one prediction per row are checked. Padding at the start is not checked, because the
-    words then come last.
+    Models that return a vector for each position are checked only in a plain PyTorch loop, and only for a mean
+    over the positions. The rule assumes that an evaluation averages as the training does. Padding at the start is
+    not checked, because the words then come last.
 
     ## Sources
     The documentation for `torch.nn.MultiheadAttention` (`key_padding_mask`: True is ignored) and
@@ -111,7 +124,7 @@ class PaddingAttended(Rule):
             f"the words changes the prediction by only {padding.with_padding:.2g}; once the padding is "
             f"{after}, the same replacement changes it by {padding.without:.2g}. "
             f"{changed_predictions(padding.removed)}The prediction depends on the padding and "
-            " barely on the words.",
+            "barely on the words.",
             fix={
                 "torch": (
                     "take the output at the last word of each row: outputs[range(len(x)), lengths - 1]",
@@ -126,3 +139,73 @@ class PaddingAttended(Rule):
             },
             evidence=evidence,
         )
+
+    @check
+    def from_mean(self, dependence: DependenceFacts, graph: LossGraph) -> Finding | None:
+        """Look for a mean over the positions of padded rows, of a model that gets a mask."""
+        shape = _averaged(graph)
+        if shape is None or not dependence.trained:
+            raise NotApplicable
+        pooled, padding = dependence.pooled, dependence.padding
+        if pooled is not None and pooled.width != shape[-1]:
+            raise NotApplicable
+        of = f"The mean over axis 1 of vectors {shape} in the loss includes padding: "
+        if pooled is not None:
+            if pooled.changed < max(MIN_CHANGED, MIN_SHARE * pooled.rows):
+                return None
+            return self.found(
+                f"{of}the model gets a padding mask, but the mean does not use it. In "
+                f"{'an evaluation' if pooled.evaluated else 'a training'} batch with up to {pooled.longest} "
+                f"positions of padding, removing the padding changes the mean for {pooled.changed} of "
+                f"{pooled.rows} padded rows by more than half of the standard deviation across rows "
+                f"({pooled.spread:.2g}). So the vector for a row depends on the lengths of the other rows in its "
+                "batch.",
+                fix={"torch": POOL},
+                evidence={
+                    "rows": pooled.rows,
+                    "changed": pooled.changed,
+                    "longest": pooled.longest,
+                    "change": pooled.change,
+                    "spread": pooled.spread,
+                    "evaluated": pooled.evaluated,
+                    "shape": list(shape),
+                },
+            )
+        removed = None if padding is None or not padding.masked or not padding.some_full else padding.removed
+        if padding is None or removed is None or removed.moved:
+            raise NotApplicable
+        if removed.changed < max(MIN_CHANGED, MIN_SHARE * removed.rows):
+            return None
+        return self.found(
+            f"{of}the model gets a padding mask, but the mean does not use it. {changed_predictions(removed)}So "
+            "the prediction for a row depends on the lengths of the other rows in its batch.",
+            fix={"torch": POOL},
+            evidence={
+                "rows": removed.rows,
+                "changed": removed.changed,
+                "longest": padding.longest,
+                "change": removed.change,
+                "spread": removed.spread,
+                "shape": list(shape),
+            },
+        )
+
+
+def _averaged(graph: LossGraph) -> Shape | None:
+    """Return the shape (rows, positions, numbers) of what is averaged over its positions, as it was computed."""
+    for node in graph.nodes:
+        if node.operation != "Mean" or len(node.trained) != 1:
+            continue
+        ((given, operand),) = node.trained
+        sizes = known_sizes(operand.shape)
+        over_positions = len(sizes) == 3 and node.shape == (sizes[0], sizes[2]) and sizes[1] > 1
+        if over_positions and given < len(graph.nodes) and not _puts_in(graph.nodes[given]):
+            return sizes
+    return None
+
+
+def _puts_in(node: Node) -> bool:
+    """Return whether an operation may have multiplied padding by zero, or put something else in its place."""
+    if node.operation == "Mul":
+        return any(one.shape is None or len(one.shape) > 1 for one in node.constants)
+    return node.operation in PUTS_IN

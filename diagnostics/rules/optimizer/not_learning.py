@@ -21,7 +21,15 @@ from diagnostics.rules.shared.clipping import cut_down
 from diagnostics.rules.shared.experiments import evidence, fixes, in_vain, lower_rate_cures, outcome
 from diagnostics.rules.shared.learnable import is_learnable
 from diagnostics.rules.shared.update_size import fastest_moved, largest_update, update_size, warms_up
-from diagnostics.rules.shared.whole_run import NO_BETTER, STEPS, check_whole, ending, last_third, late_loss
+from diagnostics.rules.shared.whole_run import (
+    NO_BETTER,
+    SHORT,
+    STEPS,
+    check_whole,
+    ending,
+    last_third,
+    late_loss,
+)
 from diagnostics.text.join import listed
 
 LEARNED = 0.5  # of the constant prediction's loss; a later training that ends below it has learned
@@ -127,9 +135,9 @@ class NotLearning(Rule):
     ```
 
     ## Thresholds
-    The run must have at least 100 steps, its learning rate must have stopped rising, and the script must have run
-    to its end. Two losses must be at least 97% of the loss of the constant prediction: the loss over the last
-    third of the run, and the loss at the sampled steps in the second half of the run.
+    The run must have at least 100 steps (50 for a note), its learning rate must have stopped rising, and the
+    script must have run to its end. Two losses must be at least 97% of the loss of the constant prediction: the
+    loss over the last third of the run, and the loss at the sampled steps in the second half of the run.
 
     The finding is a warning if one of these shows that the model could have learned something:
 
@@ -222,8 +230,8 @@ class NotLearning(Rule):
         dataset: DatasetFacts | None = None,
     ) -> Finding | None:
         """Compare the end of the run with the constant prediction."""
-        if steps.total_steps < STEPS:
-            raise NotApplicable(f"needs at least {STEPS} steps")
+        if steps.total_steps < SHORT:
+            raise NotApplicable(f"needs at least {SHORT} steps")
         if not verdicts.complete:
             raise NotApplicable("needs a run that was not interrupted")
         if not verdicts.trained_alone:
@@ -266,12 +274,15 @@ class NotLearning(Rule):
         if experiments is not None:
             why = outcome(experiments) if cures else f"{why} {in_vain(experiments)}"
         cures_first = fixes(experiments) if experiments is not None else ()
+        short = steps.total_steps < STEPS
+        if short:
+            why = f"The run has only {steps.total_steps} steps, which may be too few. {why}"
         return self.found(
             "The model ended up no better than a constant prediction: over the last third of training, the "
             f"{_NAMES[targets.kind]} was {ended:.4g}, against {overall:.4g} for a constant prediction (measured "
             f"on {targets.examples:,} sampled targets). {why}",
             fix=(*cures_first, *(repair if cut is None else (_PATIENCE,)), *advice),
-            severity=None if cured or (learnable and (stayed or not falling)) else "note",
+            severity=None if not short and (cured or (learnable and (stayed or not falling))) else "note",
             evidence={
                 "ended": ended,
                 "constant_loss": overall,

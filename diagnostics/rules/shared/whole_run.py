@@ -10,6 +10,7 @@ from diagnostics.facts.course import Verdicts
 from diagnostics.facts.training import LossHistory, StepHistory
 
 STEPS = 100  # of a run that is judged after its end
+SHORT = 50  # steps, from which on it is said that a run has not learned yet
 NO_BETTER = 0.97  # of the constant prediction's loss; a mean over this many batches hardly varies by more
 
 

@@ -114,6 +114,18 @@ class TestEvaluatedTexts:
         assert len(found) == 1
         assert torch.equal(found[0].inputs[0][0], texts()[0])
 
+    def test_keeps_the_largest_beside_the_latest(self):
+        ids, mask = texts(False)
+        model = Reader()
+        listening = EvaluatedTexts(model, FaultGuard())
+        assert listening.largest() is None
+        with torch.no_grad():
+            model(ids, mask)
+            for row in range(6):
+                model(ids[row : row + 1], mask[row : row + 1])
+        listening.close()
+        assert torch.equal(listening.largest().inputs[0][0], ids)
+
     def test_keeps_nothing_of_training_or_with_positions(self):
         ids, mask = texts()
         counted = (mask.cumsum(1) - 1).clamp(min=0)

@@ -33,13 +33,13 @@ def measure(subject: KerasSubject) -> DependenceFacts:
     why_not: dict[str, str] = {}
     facts = DependenceFacts()
     with own_run(), own_warnings_ignored():
+        # First: a recurrent layer takes long, step by step, and the other parts run it over the padding again.
+        padding = by_part(why_not, "padding", _compare_padding, subject)
         axis = by_part(why_not, "examples", lambda: example_axis(subject, axes(subject)))
         if axis is None:
             why_not |= dict.fromkeys(("inputs", "steps", "linear"), why_not["examples"])
         else:
             facts = by_part(why_not, "examples", compare_examples, subject, axis) or facts
-        # Early: a recurrent layer over padding takes long, and the parts below may use up the time.
-        padding = by_part(why_not, "padding", _compare_padding, subject)
         if axis is not None:
             inputs = by_part(why_not, "inputs", _compare_inputs, subject, axis)
             linear = by_part(why_not, "linear", find_linear, subject, axis)

@@ -26,12 +26,13 @@ from diagnostics.collectors.shared.dependence.statistics import compare_statisti
 from diagnostics.collectors.shared.dependence.steps import compare_steps
 from diagnostics.collectors.shared.dependence.subject import NO_TIME, OutOfTime, by_part
 from diagnostics.errors import typed_message
-from diagnostics.facts.dependence import DependenceFacts
+from diagnostics.facts.dependence import DependenceFacts, PooledPadding
 
 from .dropout import active_dropout
 from .kept_pass import KeptPass, objection, subject_of
 from .order import compare_order
 from .padding import compare_padding
+from .pooling import compare_pooling
 from .positions import compare_positions
 from .random_state import random_state
 from .subject import Subject
@@ -61,6 +62,7 @@ def measure_module(
     *,
     tests_inputs: bool = True,
     evaluated: Sequence[KeptPass] = (),
+    largest: KeptPass | None = None,
     over: bool = True,
 ) -> DependenceFacts | str:
     """Measure a module that was trained, on a copy; return the reason if that must not be done.
@@ -71,6 +73,7 @@ def measure_module(
         deadline: of `time.monotonic`.
         tests_inputs: whether an input that no answer depends on could be a mistake of the script's.
         evaluated: batches without gradients that are padded in front, the latest first.
+        largest: the largest batch of texts without gradients; None if none was seen.
         over: whether nothing trains the module any more.
     """
     if (why := objection(model)) is not None:
@@ -97,7 +100,14 @@ def measure_module(
             shifted = by_part(why_not, "positions", compare_positions, model, texts, kept, deadline)
             if shifted is not None:
                 break
-    return replace(found, trained=True, untrained=untrained, shifted=shifted, why_not=why_not)
+        pooled = by_part({}, "pooling", compare_pooling, subject, False)
+        if pooled is None and largest is not None:
+            pooled = by_part({}, "pooling", _pooled_in_evaluation, model, largest, deadline)
+    return replace(found, trained=True, untrained=untrained, shifted=shifted, pooled=pooled, why_not=why_not)
+
+
+def _pooled_in_evaluation(model: nn.Module, evaluated: KeptPass, deadline: float) -> PooledPadding:
+    return compare_pooling(subject_of(model, evaluated, deadline), True)
 
 
 def measure(subject: Subject) -> DependenceFacts:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.model import parameter_names
 from diagnostics.collectors.shared.dependence import padding as shared
-from diagnostics.collectors.shared.dependence.padding import Padded, masked_input, padded_input
+from diagnostics.collectors.shared.dependence.padding import Padded, masked_input, padded_input, separates
 from diagnostics.facts.dependence import PaddingFacts
 
 from .subject import Subject
@@ -38,7 +38,9 @@ def compare_padding(subject: Subject) -> PaddingFacts:
             padded.name, len(padded.words), longest, with_padding=0.0, without=0.0, hides_words=True
         )
     facts = shared.compare_padding(lambda given: subject.ask(given).main, subject.inputs, padded, subject.target)
-    return replace(facts, mask=name, reader=_unmasked_reader(subject))
+    others = [array for other, array in subject.inputs.items() if other != padded.name]
+    masked = any(separates(array, padded.words) for array in others)
+    return replace(facts, masked=masked, mask=name, reader=_unmasked_reader(subject))
 
 
 def _hides_words(subject: Subject, padded: Padded) -> bool:

@@ -35,18 +35,27 @@ CACHE = ("past_key_values", "cache_position", POSITIONS)  # of `generate`, which
 
 
 class EvaluatedTexts:
-    """Copies the latest batches of a model without gradients that may be padded texts; they stay on the device."""
+    """Copies batches of a model without gradients that may be padded texts; they stay on the device.
+
+    Those are the latest ones, and the first of those with the most positions.
+    """
 
     def __init__(self, model: nn.Module, guard: FaultGuard) -> None:
         """Listen until `close`; `guard` runs the work."""
         self._model = weakref.ref(uncompiled(model))
         self._latest: deque[Any] = deque(maxlen=BATCHES)
+        self._largest: tuple[int, Any] = 0, None
         self.close = subscribe(guard.attempt, (taps.module_call.before, self._called))
 
     def kept(self) -> list[KeptPass]:
         """Return those that are padded in front, the latest first."""
-        batches = [KeptPass(on_host(one), None, None, False, None, False) for one in reversed(self._latest)]
+        batches = map(_kept, reversed(self._latest))
         return [one for one in batches if _padded_in_front(_arrays(one)) is not None]
+
+    def largest(self) -> KeptPass | None:
+        """Return the first of those with the most positions; None if there is none."""
+        size, given = self._largest
+        return _kept(given) if size else None
 
     def _called(self, call: taps.ModuleCall) -> None:
         if torch.is_grad_enabled() or is_own_run() or uncompiled(call.module) is not self._model():
@@ -59,6 +68,9 @@ class EvaluatedTexts:
             return
         if all(type(tensor) is Tensor and tensor.layout is torch.strided for tensor in given):
             self._latest.append(_copied((call.arguments, call.options)))
+            positions = max(shape.numel() for shape in shapes)
+            if positions > self._largest[0]:
+                self._largest = positions, self._latest[-1]
 
 
 def compare_positions(
@@ -150,6 +162,10 @@ class _Reading:
         main = self._subject.ask(given).main
         length = given[self._padded.name].shape[1]
         return main[:, -1] if main.ndim == 3 and main.shape[1] == length else main
+
+
+def _kept(given: Any) -> KeptPass:
+    return KeptPass(on_host(given), None, None, False, None, False)
 
 
 def _padded_in_front(inputs: Inputs) -> Padded | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -80,20 +81,43 @@ def masked_input(inputs: Inputs, mask: Array) -> Padded | None:
         inputs: of the model.
         mask: an array of the batch that may be a mask: one at words, zero at padding.
     """
+    words = _words_of(mask)
+    if words is None:
+        return None
+    for name, array in inputs.items():
+        if array.shape == mask.shape and array.dtype.kind in "iu" and len(set(array[~words].tolist())) == 1:
+            return Padded(name, words, int(array[~words][0]))
+    return None
+
+
+def input_with_mask(inputs: Inputs) -> Padded | None:
+    """Return the input whose padding another input marks, whichever way round; None if there is none."""
+    for name, mask in inputs.items():
+        if mask.ndim != 2 or not np.isin(mask, (0, 1)).all():
+            continue
+        others = {other: array for other, array in inputs.items() if other != name}
+        for marked in (mask, mask == 0):
+            if (padded := masked_input(others, marked)) is not None:
+                return padded
+            words = _words_of(marked)
+            for other, array in others.items():
+                blank = words is not None and array.ndim == 3 and array.shape[:2] == words.shape
+                if words is not None and blank and array.dtype.kind == "f" and not array[~words].any():
+                    return Padded(other, words)
+    return None
+
+
+def _words_of(mask: Array) -> Array | None:
+    """Return where a mask is 1, if that is one run of each row, from its first position or up to its last."""
     if mask.ndim != 2 or not np.isin(mask, (0, 1)).all():
         return None
     words = mask.astype(bool)
     lengths = words.sum(1)
     if not lengths.all() or not _is_padded(mask.shape[1] - lengths):
         return None
-    # One run of words, from the first position or up to the last one.
     ordered = np.arange(mask.shape[1]) < lengths[:, None]
-    if not (np.array_equal(words, ordered) or np.array_equal(words, ordered[:, ::-1])):
-        return None
-    for name, array in inputs.items():
-        if array.shape == mask.shape and array.dtype.kind in "iu" and len(set(array[~words].tolist())) == 1:
-            return Padded(name, words, int(array[~words][0]))
-    return None
+    fits = np.array_equal(words, ordered) or np.array_equal(words, ordered[:, ::-1])
+    return words if fits else None
 
 
 def separates(array: Array, words: Array) -> bool:
@@ -137,12 +161,19 @@ def compare_padding(call: Call, inputs: Inputs, padded: Padded, target: Array | 
         raise Unclear("the predictions are not finite")
     count, end = len(replaced), len(replaced) + len(compared)
     noise = _apart(_asked(call, rows[:count], width), whole[:count])
-    without, moved = _without_padding(call, rows, padded)
+    without, _ = _without_padding(call, [*rows[:count], *rows[end:]], padded)
     finite = np.isfinite(without[:count]).all(1)
-    effects = [_effects(answers[:count], answers[end:])[finite] for answers in (whole, without)]
-    one, other = whole[count:end], without[count:end]
+    effects = [
+        _effects(answers[:count], others)[finite]
+        for answers, others in ((whole, whole[end:]), (without, without[count:]))
+    ]
     longest = int(width - lengths.min())
     much = np.array([width - len(row.kept) >= longest / 2 for row in rows[:end]])
+    removed = None
+    with contextlib.suppress(OutOfTime):  # of what counts the predictions that change; the effects are known
+        other, moved = _without_padding(call, rows[count:end], padded)
+        if np.isfinite(other).all():
+            removed = _removed(whole[count:end], other, noise, moved, target)
     return PaddingFacts(
         input=padded.name,
         rows=count,
@@ -154,7 +185,7 @@ def compare_padding(call: Call, inputs: Inputs, padded: Padded, target: Array | 
         spread=float(whole[:end][much].std(0).max()),
         blank=padded.blank,
         some_full=bool((lengths == width).any()),
-        removed=_removed(one, other, noise, moved, target) if np.isfinite(other).all() else None,
+        removed=removed,
     )
 
 

@@ -7,6 +7,7 @@ from diagnostics.collectors.shared.dependence.padding import (
     MAX_COMPARED,
     MAX_ROWS,
     compare_padding,
+    input_with_mask,
     masked_input,
     padded_input,
     separates,
@@ -228,3 +229,34 @@ def test_masks_of_any_kind_separate_words_from_padding():
     assert separates(np.zeros((SIZE, WIDTH, WIDTH)), WORDS)
     assert not separates(IDS, WORDS)
     assert not separates(np.zeros_like(IDS), WORDS)
+
+
+def test_keeps_the_effect_of_the_words_if_the_time_is_over_then():
+    shortest = sorted(set(LENGTHS.tolist()))[:2]
+
+    def hurried(given):
+        if given["ids"].shape[1] not in (*shortest, WIDTH):
+            raise OutOfTime
+        return decaying(given)
+
+    facts = compared(hurried)
+    assert facts.removed is None
+    assert facts.without > 0
+
+
+@pytest.mark.parametrize("mask", [WORDS.astype(int), ~WORDS])
+def test_finds_the_input_whose_padding_a_mask_marks_whichever_way_round(mask):
+    found = input_with_mask({"ids": IDS, "mask": mask})
+    assert (found.name, found.blank) == ("ids", 0)
+    assert np.array_equal(found.words, WORDS)
+    series = VECTORS[IDS] * WORDS[..., None]
+    found = input_with_mask({"series": series, "mask": mask})
+    assert found.name == "series"
+    assert np.array_equal(found.words, WORDS)
+
+
+def test_finds_no_input_with_a_mask_that_marks_no_padding():
+    ones = np.ones_like(IDS)
+    assert input_with_mask({"ids": IDS, "mask": ones}) is None
+    assert input_with_mask({"ids": np.where(WORDS, IDS, IDS[:, ::-1] + 1), "mask": ones}) is None
+    assert input_with_mask({"ids": IDS}) is None

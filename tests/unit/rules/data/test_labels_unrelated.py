@@ -167,16 +167,38 @@ class TestTags:
         finding = self.judge(np.where(at < WORDS[:, None], TAGS, behind))
         assert (finding.severity, finding.evidence["tags_of_it"]) == ("warning", 3)
 
+    def test_of_words_whose_first_is_never_an_entity(self):
+        finding = self.judge(np.where(at == 0, 0, OF_WORDS))
+        assert finding.severity == "warning"
+        assert (finding.evidence["fewest_without"], finding.evidence["most_without"]) == (8, 11)
+
+    @pytest.mark.parametrize("separated", [False, True])
+    def test_not_of_the_first_of_two_texts(self, separated):
+        ids = np.where((at == 3) & separated, 3, IDS)
+        assert (self.judge(np.where(at == 0, 0, OF_WORDS), ids=ids) is None) == separated
+
     @pytest.mark.parametrize(
         "tags",
         [
+            np.where(
+                (at == 0) | (at > TOKENS[:, None] - 4), np.where(at == 0, 0, -100), ONE_EARLY
+            ),  # three without
+            np.where(at == 3, -100, np.where(at == 0, 0, OF_WORDS)),  # with a gap
             np.where(at == 0, 0, np.where(MASK == 1, TAGS, -100)),  # the start token is no entity
             np.where(at == 0, -100, OF_WORDS),
             np.where(at == 0, TAGS, -100),  # one tag for the row, at its start token
             np.where(MASK == 1, TAGS, -100),  # tags up to the end, as of a task that answers from the start on
             np.full_like(TAGS, 1),
         ],
-        ids=["start of none", "start ignored", "of the row", "to the end", "all alike"],
+        ids=[
+            "three without",
+            "with a gap",
+            "start of none",
+            "start ignored",
+            "of the row",
+            "to the end",
+            "all alike",
+        ],
     )
     def test_where_they_belong_to_their_tokens(self, tags):
         assert self.judge(tags) is None

@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.dependence import DependenceFacts, PaddingFacts, RemovedPadding
+from diagnostics.facts.dependence import DependenceFacts, PaddingFacts, PooledPadding, RemovedPadding
+from diagnostics.facts.loss_graph import LossGraph, Node, Operand
 from diagnostics.rules.model.padding_attended import PaddingAttended
 
 RULE = PaddingAttended()
@@ -62,3 +65,64 @@ def test_not_applicable_without_its_evidence():
         RULE.from_answers(DependenceFacts(trained=True))
     with pytest.raises(NotApplicable):
         judge(0.0, 1.0, trained=False)
+
+
+AVERAGED = Node("Mean", (48, 64), (Operand(1, (48, 11, 64)),))
+
+
+def mean(*above, pooled=None, padding=None, trained=True):
+    """Judge a mean of what nodes computed, the nearest first."""
+    graph = LossGraph((AVERAGED, *above, Node("Leaf", (64,))))
+    return RULE.from_mean(DependenceFacts(padding=padding, pooled=pooled, trained=trained), graph)
+
+
+NORM = Node("NativeLayerNorm", (48, 11, 64), (Operand(2, (64,)),))
+POOLED = PooledPadding("input_ids", 16, 13, 68, 0.55, 0.21, 64, evaluated=True)
+
+
+def test_fires_on_a_mean_of_what_the_model_returns_at_padding():
+    finding = mean(NORM, pooled=POOLED)
+    assert (finding.rule, finding.severity) == ("padding-attended", "warning")
+    assert "13 of 16 padded rows" in finding.message
+    assert "an evaluation batch" in finding.message
+
+
+def test_fires_on_a_mean_within_a_model_that_gets_a_mask():
+    removed = RemovedPadding(16, 5, by_class=True, change=0.4, spread=0.2, noise=0.0)
+    padding = PaddingFacts("ids", 6, 30, 0.4, 0.8, some_full=True, removed=removed, masked=True)
+    assert "changes the predicted class of 5 of 16 padded rows" in mean(NORM, padding=padding).message
+    for healthy in (replace(padding, masked=False), replace(padding, some_full=False)):
+        with pytest.raises(NotApplicable):
+            mean(NORM, padding=healthy)
+    assert mean(NORM, padding=replace(padding, removed=replace(removed, changed=1))) is None
+
+
+def test_silent_on_a_mean_that_hardly_changes_without_padding():
+    assert mean(NORM, pooled=replace(POOLED, changed=1)) is None
+
+
+@pytest.mark.parametrize(
+    "masked",
+    [
+        Node("Mul", (48, 11, 64), (Operand(2, (48, 11, 64)), Operand(shape=(48, 11, 1)))),
+        Node("MaskedFill", (48, 11, 64), (Operand(2, (48, 11, 64)),)),
+        Node("Where", (48, 11, 64), (Operand(2, (48, 11, 64)),)),
+    ],
+)
+def test_not_applicable_to_a_mean_of_what_a_mask_has_changed(masked):
+    with pytest.raises(NotApplicable):
+        mean(masked, NORM, pooled=POOLED)
+
+
+def test_fires_on_a_mean_of_vectors_that_are_scaled_alike():
+    scaled = Node("Mul", (48, 11, 64), (Operand(2, (48, 11, 64)), Operand(shape=(64,))))
+    assert mean(scaled, NORM, pooled=POOLED) is not None
+
+
+def test_not_applicable_to_a_mean_of_something_else():
+    with pytest.raises(NotApplicable):
+        mean(NORM, pooled=replace(POOLED, width=3))
+    with pytest.raises(NotApplicable):
+        mean(NORM, pooled=POOLED, trained=False)
+    with pytest.raises(NotApplicable):
+        RULE.from_mean(DependenceFacts(trained=True, pooled=POOLED), LossGraph((Node("Mean", ()),)))

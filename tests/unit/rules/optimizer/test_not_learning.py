@@ -37,8 +37,8 @@ FAILS = SimpleFit(120, 120, 1.0, 0.98, linear=False, of_classes=False)
 VERDICTS = Verdicts(frozenset(), frozenset({"unreached-parameters", "dead-units", "repeated-batch"}))
 
 
-def targets(losses=STUCK, constant=1.0, fit=FITS, kind="mean_squared_error"):
-    steps = np.arange(0, len(losses), 20)
+def targets(losses=STUCK, constant=1.0, fit=FITS, kind="mean_squared_error", every=20):
+    steps = np.arange(0, len(losses), every)
     return TargetHistory(kind, steps, losses[steps], np.full(len(steps), constant), 320, 1, fit)
 
 
@@ -69,6 +69,10 @@ class TestFires:
     def test_as_a_note_where_no_fit_learns_it_either(self):
         finding = course(fit=FAILS)
         assert finding.severity == "note"
+
+    @pytest.mark.parametrize(("steps", "severity"), [(80, "note"), (200, "warning")])
+    def test_as_a_note_in_a_run_of_few_steps(self, steps, severity):
+        assert course(STUCK[:steps], every=10).severity == severity
 
     def test_but_not_where_all_labels_are_of_one_class(self):
         """As of a model that scores candidates, the right one first: no constant prediction does that."""
@@ -155,7 +159,7 @@ class TestNotApplicable:
     @pytest.mark.parametrize(
         "given",
         [
-            {"losses": np.full(80, 1.0)},
+            {"losses": np.full(40, 1.0), "every": 5},
             {"verdicts": Verdicts(frozenset(), frozenset(), complete=False)},
             {"verdicts": Verdicts(frozenset(), frozenset(), trained_alone=False)},
             {"rates": np.linspace(0, 1, 200)},
