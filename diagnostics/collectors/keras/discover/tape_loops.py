@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.isolation.guard import FaultGuard
@@ -19,7 +20,7 @@ from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.keras.step_values import StepValues
 from diagnostics.collectors.keras.values import current
 from diagnostics.collectors.shared.script_line import script_line
-from diagnostics.facts.loss_graph import LEAF, LossGraph, Node, Operand, Shape
+from diagnostics.facts.loss_graph import LEAF, LossGraph, Node, Operand, RowsRead, Shape, rows_read
 from diagnostics.facts.where import Where
 from diagnostics.taps import keras as taps
 from diagnostics.taps.tap import subscribe
@@ -28,6 +29,7 @@ from .tape_pass import TapeRecorder
 from .tape_watcher import TapeLoopWatcher
 from .unapplied import UnappliedGradients
 
+MOST_INDICES = 2**22  # of a `tf.gather` that are read
 OPERATIONS = 5000  # next to the loss that are walked: a graph of a large model has more
 SYNONYMS = {"AddV2": "Add", "DivNoNan": "Div", "Placeholder": LEAF, "RealDiv": "Div", "SelectV2": "Where"}
 
@@ -246,10 +248,34 @@ def loss_graph(loss: Any) -> LossGraph:
         return Operand(places.get(tensor.op), _shape(tensor), is_argument=tensor.op in depending - trained)
 
     nodes = [
-        Node(SYNONYMS.get(one.type, one.type), _shape(one.outputs[0]), tuple(map(operand, one.inputs)))
+        Node(
+            SYNONYMS.get(one.type, one.type),
+            _shape(one.outputs[0]),
+            tuple(map(operand, one.inputs)),
+            rows=_rows(one) if one.type == "GatherV2" else None,
+        )
         for one in places
     ]
     return LossGraph(tuple(nodes), traced=True)
+
+
+def _rows(gather: Any) -> RowsRead | None:
+    """Return the rows that `tf.gather` looks up, if they are the same in every step."""
+    values, indices, axis = (tensor if n == 0 else _constant(tensor) for n, tensor in enumerate(gather.inputs))
+    there = None if values.shape.rank is None or axis != 0 else values.shape[0]
+    if there is None or indices is None or not 0 < indices.size <= MOST_INDICES:
+        return None
+    return rows_read(indices.reshape(-1), there)
+
+
+def _constant(tensor: Any) -> np.ndarray | None:
+    """Return the value of a tensor that is written into a graph, or that it captured from outside; else None."""
+    while tf.is_symbolic_tensor(tensor):
+        if (value := tf.get_static_value(tensor)) is not None:
+            return np.asarray(value)
+        captured = {id(inner): outer for outer, inner in getattr(tensor.graph, "captures", ())}
+        tensor = captured.get(id(tensor))
+    return None if tensor is None or tensor.dtype.name == "resource" else np.asarray(tensor)
 
 
 def _reached(operations: Iterable[Any], readers: Mapping[Any, list[Any]]) -> set[Any]:
