@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -221,8 +221,24 @@ class TapeLoopFinder:
         return [loop for loop in self._loops.values() if not loop.eager]
 
 
-def loss_graph(loss: Any) -> LossGraph:
-    """Describe the operations that depend on weights, between these and a loss.
+class TracedLoss(NamedTuple):
+    """The operations that a traced loss depends on.
+
+    Attributes:
+        readers: by operation, those that read it.
+        arguments: operations of the arguments of the traced function.
+        trained: operations that depend on weights, and the weights.
+        depending: the same of the arguments.
+    """
+
+    readers: dict[Any, list[Any]]
+    arguments: list[Any]
+    trained: set[Any]
+    depending: set[Any]
+
+
+def graph_of(loss: Any) -> TracedLoss:
+    """Find the operations next to a loss, and which of them depend on weights and on arguments.
 
     Args:
         loss: a symbolic tensor () within a function that is being traced.
@@ -241,7 +257,12 @@ def loss_graph(loss: Any) -> LossGraph:
     given = [operation for operation in readers if operation.type == "Placeholder"]
     weights = [operation for operation in given if operation.outputs[0].dtype.name == "resource"]
     arguments = [operation for operation in given if id(operation.outputs[0]) not in captured]
-    trained, depending = _reached(weights, readers), _reached(arguments, readers)
+    return TracedLoss(readers, arguments, reached(weights, readers), reached(arguments, readers))
+
+
+def loss_graph(loss: Any) -> LossGraph:
+    """Describe the operations that depend on weights, between these and a loss; see `graph_of`."""
+    readers, _, trained, depending = graph_of(loss)
     places = {operation: index for index, operation in enumerate(one for one in readers if one in trained)}
 
     def operand(tensor: Any) -> Operand:
@@ -270,15 +291,21 @@ def _rows(gather: Any) -> RowsRead | None:
 
 def _constant(tensor: Any) -> np.ndarray | None:
     """Return the value of a tensor that is written into a graph, or that it captured from outside; else None."""
-    while tf.is_symbolic_tensor(tensor):
-        if (value := tf.get_static_value(tensor)) is not None:
-            return np.asarray(value)
+    value = tf.get_static_value(tensor)
+    if value is None:
+        value = outer_value(tensor)
+    return None if value is None or getattr(value, "dtype", None) == tf.resource else np.asarray(value)
+
+
+def outer_value(tensor: Any) -> Any:
+    """Return the tensor outside of all graphs that one within stands for; None if it is computed or given."""
+    while tensor is not None and tf.is_symbolic_tensor(tensor):
         captured = {id(inner): outer for outer, inner in getattr(tensor.graph, "captures", ())}
         tensor = captured.get(id(tensor))
-    return None if tensor is None or tensor.dtype.name == "resource" else np.asarray(tensor)
+    return tensor
 
 
-def _reached(operations: Iterable[Any], readers: Mapping[Any, list[Any]]) -> set[Any]:
+def reached(operations: Iterable[Any], readers: Mapping[Any, list[Any]]) -> set[Any]:
     """Return operations and all that depend on them."""
     waiting, seen = list(operations), set[Any]()
     while waiting:
