@@ -36,8 +36,9 @@ class IgnoresInput(Rule):
     Trains a copy of the model on one batch and compares its predictions for different examples, before and after
     training. If the model's target is its own input, as for an autoencoder, the rule compares the predictions of
     the trained model. It does the same if no target is known, as in a `train_step` of your own, and the output is
-    as large as the only input. A softmax over a single unit is found without training, because every prediction is
-    1.
+    as large as the only input. A Keras model may have no `call`, because its `train_step` calls an encoder and a
+    decoder. The rule then computes the traced step again, and compares what its loss compares. A softmax over a
+    single unit is found without training, because every prediction is 1.
 
     ## Why it is bad
     The input does not reach the output, so training can only find the best constant prediction. The loss still

@@ -65,19 +65,24 @@ class StepAnswers:
     def facts(self, kept: KeptBatch) -> SamenessFacts | None:
         """Compare the answers to a batch with the targets; None if the graph cannot be computed again."""
         traced = self._traced
-        if traced is None or len(kept.inputs) != 1 or not traced.x.shape.is_compatible_with(kept.inputs[0].shape):
+        if traced is None or len(kept.inputs) != 1:
+            return None
+        (given,) = kept.inputs
+        size = traced.x.shape[0] or len(given)  # of the batches, if it is part of the graph
+        given = given[np.arange(size) % len(given)]
+        if not traced.x.shape.is_compatible_with(given.shape):
             return None
         with own_run(), own_warnings_ignored():
-            values = _computed((traced.answer, traced.like, *traced.terms), traced.x, kept.inputs[0])
+            values = _computed((traced.answer, traced.like, *traced.terms), traced.x, given)
         if values is None:
             return None
         answers, like, *terms = values
-        rows = len(kept.inputs[0])
-        if answers.shape[:1] != (rows,) or like.shape != answers.shape or not np.isfinite(answers).all():
+        if answers.shape[:1] != (size,) or like.shape != answers.shape or not np.isfinite(answers).all():
             return None
         if like.min() >= 0 and like.max() <= 1 and (answers.min() < 0 or answers.max() > 1):
             answers = 1 / (1 + np.exp(-answers))  # the loss reads logits
-        found = sameness(answers, like, known=True)
+        rows = min(size, len(kept.inputs[0]))
+        found = sameness(answers[:rows], like[:rows], known=True)
         return found and replace(found, terms=tuple(map(float, terms)))
 
     # Events of the script. Each of these is called through `safely`.
