@@ -32,12 +32,16 @@ MAX_TERMS = 4  # of a loss
 
 
 class _Traced(NamedTuple):
-    """Tensors of a graph: an argument, what the model makes of it, the target, and the terms of the loss."""
+    """Tensors of a graph: an argument, what the model makes of it, the target, and the terms of the loss.
+
+    The last says whether the loss is a cross-entropy, which may read logits.
+    """
 
     x: Any
     answer: Any
     like: Any
     terms: tuple[Any, ...]
+    is_entropy: bool
 
 
 class StepAnswers:
@@ -79,7 +83,7 @@ class StepAnswers:
         answers, like, *terms = values
         if answers.shape[:1] != (size,) or like.shape != answers.shape or not np.isfinite(answers).all():
             return None
-        if like.min() >= 0 and like.max() <= 1 and (answers.min() < 0 or answers.max() > 1):
+        if traced.is_entropy and like.min() >= 0 and like.max() <= 1 and (answers.min() < 0 or answers.max() > 1):
             answers = 1 / (1 + np.exp(-answers))  # the loss reads logits
         rows = min(size, len(kept.inputs[0]))
         found = sameness(answers[:rows], like[:rows], known=True)
@@ -101,14 +105,18 @@ class StepAnswers:
 
 
 def _read(loss: Any, outputs: list[Any]) -> _Traced | None:
-    """Find the last output of a layer that the loss compares with its only argument, or with what is made of it."""
+    """Find the last output of a layer that the loss compares with its only argument, or what is made of it."""
     graph = graph_of(loss)
     given = [one.outputs[0] for one in graph.arguments if one.outputs[0].dtype.is_floating]
     if len(given) != 1 or given[0].shape.rank is None or given[0].shape.rank < 2:
         return None
     for answer in reversed(outputs):
         starts = [answer.op, *(one.op for one in answer.op.inputs if answer.op.type in ACTIVATIONS)]
-        if answer.graph is not loss.graph or not answer.dtype.is_floating or answer.op not in graph.trained:
+        if (
+            answer.graph is not loss.graph
+            or not answer.dtype.is_floating
+            or not graph.trained.intersection(starts)
+        ):
             continue
         after = reached([one for one in starts if one in graph.readers], graph.readers)
         of_entropy = ("Mul",) if any(one.type in LOGARITHMS for one in after) else ()
@@ -123,7 +131,9 @@ def _read(loss: Any, outputs: list[Any]) -> _Traced | None:
         }
         first = [one for one in beside.values() if not _is_made_of(one, beside.values(), graph.readers)]
         if len(first) == 1 and answer.shape.rank and answer.shape.rank > 1:
-            return _Traced(given[0], answer, first[0], tuple(_terms(loss))[:MAX_TERMS])
+            subtracted = {one.ref() for part in after if part.type in DIFFERENCES for one in part.inputs}
+            terms = tuple(_terms(loss))[:MAX_TERMS]
+            return _Traced(given[0], answer, first[0], terms, first[0].ref() not in subtracted)
     return None
 
 

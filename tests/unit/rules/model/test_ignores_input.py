@@ -98,7 +98,9 @@ class TestNotApplicable:
 
 class TestGivesBackTheMean:
     @staticmethod
-    def judge(answers=0.1, apart=0.1, level=0.5, steps=400, trained=True, ends=1.0, known=True, linear=None, **more):
+    def judge(
+        answers=0.1, apart=0.1, level=0.5, steps=400, trained=True, ends=1.0, known=True, linear=None, **more
+    ):
         same = SamenessFacts(answers, apart, level, 196, known, linear, 8, **more)
         seen = DependenceFacts(sameness=same, trained=trained)
         history = recorded(

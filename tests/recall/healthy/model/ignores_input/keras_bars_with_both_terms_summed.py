@@ -5,6 +5,7 @@ import numpy as np
 import tensorflow as tf
 from keras import layers, ops
 
+
 class Encoder(layers.Layer):
     def __init__(self, code):
         super().__init__()
@@ -15,6 +16,7 @@ class Encoder(layers.Layer):
         features = self.net(images)
         return self.centre(features), self.width(features)
 
+
 class Decoder(layers.Layer):
     def __init__(self):
         super().__init__()
@@ -23,6 +25,7 @@ class Decoder(layers.Layer):
 
     def call(self, code):
         return ops.reshape(self.last(self.first(code)), (-1, 12, 12, 1))
+
 
 class Bars(keras.Model):
     def __init__(self):
@@ -43,6 +46,7 @@ class Bars(keras.Model):
         gradients = tape.gradient(total, self.trainable_variables)
         self.optimizer.apply(gradients, self.trainable_variables)
         return {"loss": total, "likeness": likeness}
+
 
 keras.utils.set_random_seed(12)
 images = np.zeros((1600, 12, 12, 1), "float32")

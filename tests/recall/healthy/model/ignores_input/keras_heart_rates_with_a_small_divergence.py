@@ -12,9 +12,11 @@ active = rng.uniform(0.2, 1, (1920, 1))
 days = 0.35 + 0.25 * active * np.cos((hours - bedtime + 9) / 24 * 2 * np.pi) + rng.normal(0, 0.01, (1920, 24))
 days = days.astype("float32")
 
+
 def two_layers(size, inputs):
     shape = keras.Input((inputs,))
     return keras.Model(shape, keras.layers.Dense(size)(keras.layers.Dense(48, activation="tanh")(shape)))
+
 
 class Days(keras.Model):
     def __init__(self, code=3):
@@ -32,6 +34,7 @@ class Days(keras.Model):
         weights = self.trainable_weights
         self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
         return {"loss": loss, "error": error}
+
 
 model = Days()
 model.compile(optimizer=keras.optimizers.Adam(2e-3))

@@ -14,7 +14,9 @@ curves = curves.astype("float32")
 class Denoiser(keras.Model):
     def __init__(self):
         super().__init__()
-        self.squeeze = keras.Sequential([keras.Input((32,)), keras.layers.Dense(48, "relu"), keras.layers.Dense(6)])
+        self.squeeze = keras.Sequential(
+            [keras.Input((32,)), keras.layers.Dense(48, "relu"), keras.layers.Dense(6)]
+        )
         self.spread = keras.Sequential([keras.Input((6,)), keras.layers.Dense(48, "relu"), keras.layers.Dense(32)])
 
     def train_step(self, data):
