@@ -271,6 +271,7 @@ class SamenessFacts:
         linear: share of the squared differences of half of the inputs that a few principal components of the other
             half keep; None if there are too few inputs.
         components: how many these are.
+        terms: of the loss for these inputs, if it is a sum that was computed again; empty otherwise.
     """
 
     answers: float
@@ -280,6 +281,7 @@ class SamenessFacts:
     known: bool = True
     linear: float | None = None
     components: int = 0
+    terms: tuple[float, ...] = ()
 
 
 @frozen

@@ -7,6 +7,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import field
 from typing import ClassVar, NamedTuple
 
+import numpy as np
+
+from diagnostics.facts.array import Array
 from diagnostics.facts.frozen import frozen
 
 Shape = tuple[int | None, ...]
@@ -15,6 +18,7 @@ LEAF = "Leaf"
 """The operation of a node that stands for a parameter, or an input that requires a gradient."""
 
 LONGEST = 32  # operations that a search for readers follows
+MOST_ROWS = 16  # that are counted one by one, of those that an operation read
 
 
 class Operand(NamedTuple):
@@ -54,6 +58,20 @@ class CustomBackward(NamedTuple):
     reads: frozenset[str]
 
 
+class RowsRead(NamedTuple):
+    """The rows of a tensor that an operation looked up by their numbers.
+
+    Attributes:
+        there: rows of the tensor.
+        read: rows that were looked up, each counted as often as it was.
+        times: by number of a row, how often it was read; None if these are more than `MOST_ROWS` rows.
+    """
+
+    there: int
+    read: int
+    times: Mapping[int, int] | None
+
+
 class Node(NamedTuple):
     """An operation with a gradient.
 
@@ -62,12 +80,15 @@ class Node(NamedTuple):
         shape: of its result, the first if there are several; None if not known.
         operands: in the order of its arguments.
         backward: of an operation that the script defines; None for others.
+        rows: that it looked up along the first axis of its operand; None of others, of a mask of booleans, and if
+            the numbers are not known.
     """
 
     operation: str
     shape: Shape | None
     operands: tuple[Operand, ...] = ()
     backward: CustomBackward | None = None
+    rows: RowsRead | None = None
 
     @property
     def trained(self) -> list[tuple[int, Operand]]:
@@ -153,6 +174,13 @@ class LossGraph:
                 if through(self.nodes[reader]):
                     waiting.append(reader)
         return False
+
+
+def rows_read(numbers: Array, there: int) -> RowsRead:
+    """Count how often each row is read; negative numbers count from the end."""
+    rows, times = np.unique(np.where(numbers < 0, numbers + there, numbers), return_counts=True)
+    few = len(rows) <= MOST_ROWS
+    return RowsRead(there, numbers.size, dict(zip(rows.tolist(), times.tolist(), strict=True)) if few else None)
 
 
 def known_sizes(shape: Shape | None) -> tuple[int, ...]:

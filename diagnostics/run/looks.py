@@ -15,12 +15,14 @@ from diagnostics.collectors.isolation.sandbox import SandboxEnded, can_sandbox, 
 from diagnostics.collectors.probe import Probes
 from diagnostics.collectors.shared.overfit_plan import ENOUGH
 from diagnostics.engine.finding import Severity
+from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.facts.trials import OverfitFacts
 
 from .second_look import Look, Symptom
 
 if TYPE_CHECKING:
     from diagnostics.collectors.isolation.guard import FaultGuard
+    from diagnostics.collectors.keras.discover.step_answers import StepAnswers
     from diagnostics.collectors.keras.examine.kept_training import KeptTraining
     from diagnostics.collectors.pytorch.dependence.kept_pass import KeptPass
     from diagnostics.collectors.pytorch.dependence.positions import EvaluatedTexts
@@ -257,6 +259,7 @@ def of_keras(
     guard: FaultGuard,
     reported: Callable[[Any, float], Any] = lambda _model, _deadline: None,
     on_kept: Callable[[KeptTraining], object] = lambda _kept: None,
+    step_answers: Callable[[], StepAnswers | None] = lambda: None,
 ) -> Look | None:
     """Return what looks at a Keras model; None on other backends.
 
@@ -267,6 +270,7 @@ def of_keras(
         reported: returns, of the model and until a deadline, what `evaluate` reported and the predictions for it.
         on_kept: called with what takes the batches of the training, if copies may be trained on them. It lives as
             long as the look.
+        step_answers: returns what a train step of the script's was seen to compare, of a model without a `call`.
     """
     if sys.modules["keras"].backend.backend() != "tensorflow":
         return None
@@ -301,7 +305,9 @@ def of_keras(
         if model is None:
             return "the script has freed its model"
         if (why := objection(model)) is not None:
-            return why
+            traced = step_answers()
+            same = None if traced is None else traced.facts(kept)
+            return why if same is None else (DependenceFacts(sameness=same, trained=True),)
         with global_states_kept(*generators_of(model)):
             trained.model, trained.deadline = model, deadline
             trained.asked = KerasSubject(model, kept, deadline)

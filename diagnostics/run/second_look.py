@@ -97,6 +97,10 @@ class SecondLook:
         if look is not None and self.wants(training):
             self._kept[id(training)] = look, model
 
+    def keeps(self, training: Any) -> bool:
+        """Return whether a training is looked at again."""
+        return id(training) in self._kept
+
     def freed(self, training: Any) -> None:
         """Drop a model that the script has freed, unless it is small and plain."""
         if id(training) not in self._kept:

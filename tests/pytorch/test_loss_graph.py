@@ -11,7 +11,7 @@ from torch.autograd.function import once_differentiable
 from diagnostics.collectors.pytorch import loss_graph as collector
 from diagnostics.collectors.pytorch.loss_graph import graph_nodes, loss_graph
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.loss_graph import LEAF, Operand
+from diagnostics.facts.loss_graph import LEAF, Operand, RowsRead
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.rules.gradient.ignored_output_gradient import IgnoredOutputGradient
 from diagnostics.rules.gradient.undetached_target import UndetachedTarget
@@ -71,6 +71,26 @@ class TestNodes:
         nodes = graph_of((torch.ones(3, requires_grad=True) * 2).exp().sum()).nodes
         assert [node.operation for node in nodes] == ["Sum", "Exp", "Unread"]
         assert nodes[1].operands == (Operand(2),)
+
+    @pytest.mark.parametrize(
+        ("look_up", "rows"),
+        [
+            (lambda out: out[torch.tensor([0, 1, 1, -4])], RowsRead(4, 4, {0: 2, 1: 2})),
+            (lambda out: out.index_select(0, torch.tensor([3, 3])), RowsRead(4, 2, {3: 2})),
+            (lambda out: out.index_select(1, torch.tensor([0, 1])), None),
+            (lambda out: out[torch.tensor([True, False, True, False])], None),
+            (lambda out: out[torch.arange(4), torch.tensor([0, 1, 1, 0])], None),
+            (lambda out: out[:, torch.tensor([0, 1])], None),
+        ],
+        ids=["numbers", "index_select", "columns", "booleans", "one of each row", "numbers of columns"],
+    )
+    def test_hold_the_rows_that_are_looked_up(self, look_up, rows):
+        graph = graph_of(look_up(nn.Linear(3, 2)(torch.zeros(4, 3))).mean())
+        assert [node.rows for node in graph.nodes if node.operation in ("Index", "IndexSelect")] == [rows]
+
+    def test_count_no_more_rows_than_can_be_few(self):
+        graph = graph_of(nn.Linear(3, 2)(torch.zeros(40, 3))[torch.arange(40)].mean())
+        assert graph.nodes[1].rows == RowsRead(40, 40, None)
 
     @pytest.mark.filterwarnings("ignore")
     @pytest.mark.parametrize("layout", [torch.jagged, torch.strided])

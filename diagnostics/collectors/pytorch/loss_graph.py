@@ -17,7 +17,16 @@ from torch import Tensor, nn
 from torch.autograd.function import BackwardCFunction
 
 from diagnostics.collectors.pytorch.saved_tensors import saved
-from diagnostics.facts.loss_graph import LEAF, CustomBackward, LossGraph, Node, Operand, Shape
+from diagnostics.facts.loss_graph import (
+    LEAF,
+    CustomBackward,
+    LossGraph,
+    Node,
+    Operand,
+    RowsRead,
+    Shape,
+    rows_read,
+)
 
 MOST_NODES = 50_000  # of a graph that are walked: some 100 ms
 LARGEST = 2**22  # numbers of a tensor that is read
@@ -87,7 +96,23 @@ def _read(node: Any, shape: Shape | None, operands: list[Operand], measured: boo
     if measured:
         factors = saved(node, "self"), saved(node, "mat2")
         operands = [one._replace(lengths=_lengths(factors[side], 1 - side)) for side, one in enumerate(operands)]
-    return Node(name, shape, tuple(operands))
+    rows = _rows(node, name) if name in ("Index", "IndexSelect") else None
+    return Node(name, shape, tuple(operands), rows=rows)
+
+
+def _rows(node: Any, name: str) -> RowsRead | None:
+    """Return the rows that are looked up with one tensor of integers along the first axis."""
+    sizes = saved(node, "self_sym_sizes")
+    if name == "Index":
+        indices = saved(node, "indices")
+        index = indices[0] if isinstance(indices, tuple) and len(indices) == 1 else None
+    else:
+        index = saved(node, "index") if saved(node, "dim") == 0 else None
+    if not _is_readable(index) or index.dtype not in (torch.int32, torch.int64) or not sizes:
+        return None
+    if not isinstance(sizes[0], int) or not 0 < index.numel() <= LARGEST:
+        return None
+    return rows_read(index.cpu().numpy().reshape(-1), sizes[0])
 
 
 @functools.cache

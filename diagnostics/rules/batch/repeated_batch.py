@@ -11,6 +11,7 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
 from diagnostics.facts.course import RowLedger, Verdicts
 from diagnostics.facts.data import DatasetFacts, DatasetLength
+from diagnostics.facts.loss_graph import LEAF, LossGraph, Node
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.facts.training import StepHistory
 from diagnostics.text.join import count_of
@@ -23,6 +24,9 @@ DRAWN = 1 / 8  # of the rows checked, and of the dataset's distinct rows: distin
 STEPS = 20  # in a watched run, all with the same batch
 LENGTH = 4  # tokens of a row that are checked
 WIDE = 16  # scalars in a row: narrow rows repeat by nature
+BY_NUMBER = ("Index", "IndexSelect", "GatherV2")  # operations that look up rows
+OF_WEIGHTS = ("ReadVariableOp", "Identity", "Cast")  # a table of weights: few of its rows are read in a step
+OF_SHAPES = ("Shape", "Rank", "Size")  # operations of TensorFlow that read no values
 
 GENERATED = (
     "Usually a generator yields the same batch over and over, or __getitem__ uses only part of its index.",
@@ -39,7 +43,7 @@ class RepeatedBatch(Rule):
 
     ## What it does
     Reads training rows and counts those with distinct inputs. In a watched run, it also compares the batches used
-    in different steps.
+    in different steps, and counts the rows of the predictions that the first loss reads.
 
     ## Why it is bad
     The dataset claims to have many rows but returns the same row for every index, or a generator yields its first
@@ -71,13 +75,17 @@ class RepeatedBatch(Rule):
       dataset may fit into one batch.
     - At least 64 rows from the batches of a watched run were checked, and at most an eighth of them are distinct.
       The dataset has at least eight times as many distinct rows as these batches.
+    - The first loss reads the predictions only through an integer index that has as many values as there are
+      predictions, at least 8, and holds zeros and ones only. This is a mask that is not boolean: it reads rows 0
+      and 1 many times, and no other row.
 
     ## Known problems
     In a table with few columns, rows naturally repeat. The second threshold (64 rows) therefore applies only to
     rows of at least 16 values. A toy dataset that repeats a few sentences is reported, and so is a batch that is
     repeated on purpose, to see whether the model can memorise it. The former is only a note if the dataset is a
     list, a `TensorDataset` or a dataset of Hugging Face, which stores its rows. Repeated rows are missed if random
-    augmentation changes them.
+    augmentation changes them. With Keras, an integer mask is found only within a `tf.function`, and only if it is
+    not an argument of it.
 
     ## Sources
     The documentation for `torch.utils.data.Dataset` (`__getitem__`) and `keras.utils.PyDataset`; Andrej Karpathy,
@@ -211,6 +219,28 @@ class RepeatedBatch(Rule):
             return None
         return self._of_batches(steps.total_steps, size, length.rows, batch, model)
 
+    @check
+    def from_graph(self, graph: LossGraph) -> Finding | None:
+        """Look for a mask of integers, which picks rows by number."""
+        lookups = [node for node in graph.nodes if node.operation in BY_NUMBER and node.rows is not None]
+        if not lookups:
+            raise NotApplicable("needs a loss that looks up rows by their numbers")
+        masks = [node for node in lookups if _is_mask(node) and _is_only_reader(graph, node)]
+        if not masks or (rows := masks[0].rows) is None or rows.times is None:
+            return None
+        zeros, ones = rows.times[0], rows.times[1]
+        return self.found(
+            f"The loss reads only 2 of the {rows.there:,} predictions: row 0 {zeros:,} times and row 1 "
+            f"{count_of(ones, 'time')}. The predictions are indexed with {rows.read:,} integers that are 0 or 1. "
+            "That looks like a mask, but an integer index picks rows by their numbers; only a boolean mask keeps "
+            f"the {count_of(ones, 'row')} marked with 1. The model learns from two examples.",
+            fix={
+                "torch": "use a boolean mask for predictions and labels: out[mask.bool()], labels[mask.bool()]",
+                "keras": "use tf.boolean_mask(out, mask) instead of tf.gather(out, mask), for the labels too",
+            },
+            evidence={"rows": rows.there, "rows_read": 2, "times": [zeros, ones]},
+        )
+
     def _of_batches(
         self, steps: int, size: int, rows: int, batch: BatchFacts | None, model: ModelFacts | None
     ) -> Finding:
@@ -259,6 +289,25 @@ class RepeatedBatch(Rule):
             ),
             evidence={"size": rows, "distinct_rows_drawn": distinct},
         )
+
+
+def _is_mask(node: Node) -> bool:
+    """Return whether the index of a lookup has one value per row, and these are zeros and ones."""
+    rows = node.rows
+    if rows is None or rows.times is None or rows.read != rows.there or rows.there < MIN_ROWS:
+        return False
+    return rows.times.keys() == {0, 1}
+
+
+def _is_only_reader(graph: LossGraph, mask: Node) -> bool:
+    """Return whether the loss reads the tensor that a mask selects from, and no weights, by such masks alone."""
+    if mask.operands[0].node is None:
+        return False
+    source = mask.operands[0].node
+    if graph.nodes[graph.source(source, OF_WEIGHTS)].operation == LEAF:
+        return False
+    readers = [graph.nodes[reader] for reader in graph.readers[source]]
+    return all(_is_mask(reader) or reader.operation in OF_SHAPES for reader in readers)
 
 
 def _only_token(batch: BatchFacts | None, model: ModelFacts | None) -> int | None:

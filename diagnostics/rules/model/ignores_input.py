@@ -22,6 +22,7 @@ ROUNDING = 1e-6
 STEPS = 200  # of training; after these, predictions for different inputs should differ
 MAX_SPREAD = 0.2  # of the spread of the inputs, which is 4% of their variance; the predictions vary less than this
 NEAR, LEVEL = 0.35, 0.35  # of the same: the predictions' largest distance from the mean input, its smallest from 0
+SMALL_TERM = 0.01  # of the loss: the smallest of its terms
 CONSTANT = 0.01  # of the inputs' spread, where their mean is close to 0
 STRUCTURED = 0.5  # of the inputs' variance, kept by a few principal components
 FALLS = 0.98  # of the loss of the third quarter; if the last quarter is lower, the loss is still falling
@@ -35,8 +36,9 @@ class IgnoresInput(Rule):
     Trains a copy of the model on one batch and compares its predictions for different examples, before and after
     training. If the model's target is its own input, as for an autoencoder, the rule compares the predictions of
     the trained model. It does the same if no target is known, as in a `train_step` of your own, and the output is
-    as large as the only input. A softmax over a single unit is found without training, because every prediction is
-    1.
+    as large as the only input. A Keras model may have no `call`, because its `train_step` calls an encoder and a
+    decoder. The rule then computes the traced step again, and compares what its loss compares. A softmax over a
+    single unit is found without training, because every prediction is 1.
 
     ## Why it is bad
     The input does not reach the output, so training can only find the best constant prediction. The loss still
@@ -159,7 +161,7 @@ class IgnoresInput(Rule):
         return self.found(
             f"After {steps.total_steps:,} steps, the model returns nearly the same {same.numbers:,} values for "
             f"every input, roughly the mean of the inputs. The predictions vary {_times(same.answers)} as much as "
-            f"the inputs.{_of_components(same)}",
+            f"the inputs.{_of_components(same)}{_of_terms(same)}",
             fix=(
                 "for a variational autoencoder, sum both loss terms over the values of each example, and average "
                 "over the batch",
@@ -191,6 +193,18 @@ def _of_components(same: SamenessFacts) -> str:
     return (
         f" The inputs have structure: {same.components} principal components fitted to half of a batch keep "
         f"{same.linear:.0%} of the variance of the other half."
+    )
+
+
+def _of_terms(same: SamenessFacts) -> str:
+    """Say which term of the loss has vanished beside the others; nothing if none has, or one is negative."""
+    total, least = sum(same.terms), min(same.terms, default=0)
+    if len(same.terms) < 2 or least < 0 or least > SMALL_TERM * total:
+        return ""
+    return (
+        f" The loss of a batch is the sum of {len(same.terms)} terms: one has fallen to {least:.2g}, while the "
+        f"largest is {max(same.terms):.2g}. If the first is the KL term of a variational autoencoder, the decoder "
+        "ignores its code."
     )
 
 

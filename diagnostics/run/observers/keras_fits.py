@@ -21,6 +21,7 @@ from .training import Training, Trainings, not_examined
 if TYPE_CHECKING:
     from diagnostics.api.keras_callback import KerasCallback
     from diagnostics.collectors.keras.discover.evaluations import Delivered, Evaluations
+    from diagnostics.collectors.keras.discover.step_answers import StepAnswers
     from diagnostics.collectors.keras.discover.training_calls import TrainingCalls
     from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
     from diagnostics.collectors.keras.discover.untrained_instances import UntrainedInstanceProbe
@@ -128,9 +129,14 @@ class FitObserver:
         if self._calls is not None:
             self._trainings.guard.attempt(self._calls.fit_begins, arguments[0])
         compared = self._compare_evaluations(training, callback, arguments[0], call.arguments)
+        training.step_answers = self._trainings.guard.attempt(self._step_answers, arguments[0])
 
         def end() -> None:
             compared()
+            if training.step_answers is not None:
+                training.step_answers.close()
+                if not self._trainings.keeps(training):
+                    training.step_answers = None
             self._trainings.guard.attempt(self._add_trained, training, arguments[0])
             self._trainings.guard.attempt(_keep_drawn, training, callback)
             if before:
@@ -165,7 +171,27 @@ class FitObserver:
             training.batches = weakref.ref(kept)
 
         guard, reported = self._trainings.guard, self._reported_by
-        self._trainings.keep(training, functools.partial(of_keras, model, pipeline, guard, reported, on_kept))
+
+        def step_answers() -> StepAnswers | None:
+            return training.step_answers
+
+        look = functools.partial(of_keras, model, pipeline, guard, reported, on_kept, step_answers)
+        self._trainings.keep(training, look)
+
+    def _step_answers(self, model: Any) -> StepAnswers | None:
+        """Listen to a train step that calls the parts of a small model, if there will be a second look."""
+        import keras
+
+        if keras.backend.backend() != "tensorflow" or not self._trainings.looks_again:
+            return None
+        from diagnostics.collectors.keras.dependence.kept_batch import size_of
+        from diagnostics.collectors.keras.discover.step_answers import StepAnswers
+        from diagnostics.collectors.keras.model import has_call, has_own_train_step
+        from diagnostics.run.looks import LARGEST_HELD
+
+        if has_call(model) or not has_own_train_step(model) or size_of(model) > LARGEST_HELD:
+            return None
+        return StepAnswers(self._trainings.guard.attempt)
 
     def _reported_by(self, model: Any, deadline: float) -> Any:
         if self._reported is None:

@@ -18,6 +18,7 @@ from diagnostics.run.second_look import Look, SecondLook
 
 if TYPE_CHECKING:
     from diagnostics.api.walk import Walk
+    from diagnostics.collectors.keras.discover.step_answers import StepAnswers
     from diagnostics.collectors.shared.learnability import KeptRows
     from diagnostics.facts.loss_contracts import LossKind
     from diagnostics.facts.training import TrainingHistory
@@ -37,6 +38,7 @@ class Training:
         plain_loss: of such a training, if it is known: its kind, and how many classes it tells apart.
         model: of a PyTorch loop or a Trainer, a weak twin of the script's; None once that is freed.
         batches: returns what keeps those of its training, while the second look wants them.
+        step_answers: what a train step of a Keras model without a `call` compares with its input.
         walk: an examination whose overfit waits for the end of the training; None if nothing waits.
         places: lines of the script that the training goes through.
         continues: the training before it of the same model; None if it is the first.
@@ -51,6 +53,7 @@ class Training:
     plain_loss: tuple[LossKind, int | None] | None = None
     model: Any = None
     batches: Callable[[], Any] = lambda: None
+    step_answers: StepAnswers | None = None
     walk: Walk | None = None
     places: Places = NO_PLACES
     continues: Training | None = None
@@ -146,6 +149,10 @@ class Trainings:
         """Keep what the second look needs of a training; see `SecondLook.keep`."""
         if self._second is not None and self._second.wants(training):
             self._second.keep(training, self.guard.attempt(look), model)
+
+    def keeps(self, training: Training) -> bool:
+        """Return whether the second look looks at a training."""
+        return self._second is not None and self._second.keeps(training)
 
     def freed(self, training: Training) -> None:
         """Drop what the second look would keep alive of a model that the script has freed."""

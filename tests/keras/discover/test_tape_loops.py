@@ -9,7 +9,7 @@ from diagnostics.api.watch_report import watch_report
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
 from diagnostics.facts.calls import TapesWithoutGradient
-from diagnostics.facts.loss_graph import LEAF, Operand
+from diagnostics.facts.loss_graph import LEAF, Operand, RowsRead
 from diagnostics.rules.model.loss.broadcast_loss import BroadcastLoss
 
 FAULTS = []
@@ -239,6 +239,20 @@ class TestGraph:
     def test_is_none_where_shapes_are_meant(self, loops, loss_of):
         self.train(loss_of)
         assert difference_in(loops.found[0].graph) is None
+
+    @pytest.mark.parametrize(
+        ("numbers", "rows"),
+        [
+            (np.array([0, 1] * 10), RowsRead(20, 20, {0: 10, 1: 10})),
+            (tf.constant([19, 19]), RowsRead(20, 2, {19: 2})),
+            (tf.Variable([0, 1]), None),
+        ],
+        ids=["written into the graph", "captured", "that may change"],
+    )
+    def test_holds_the_rows_that_are_looked_up(self, loops, numbers, rows):
+        self.train(lambda p, t: tf.reduce_mean(tf.gather(p, numbers)) + 0 * tf.reduce_sum(t))
+        (gather,) = [node for node in loops.found[0].graph.nodes if node.operation == "GatherV2"]
+        assert gather.rows == rows
 
     def test_within_a_train_step_of_ones_own(self, loops):
         class Regressor(keras.Sequential):

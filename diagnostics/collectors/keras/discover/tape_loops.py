@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.isolation.guard import FaultGuard
@@ -19,7 +20,7 @@ from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.keras.step_values import StepValues
 from diagnostics.collectors.keras.values import current
 from diagnostics.collectors.shared.script_line import script_line
-from diagnostics.facts.loss_graph import LEAF, LossGraph, Node, Operand, Shape
+from diagnostics.facts.loss_graph import LEAF, LossGraph, Node, Operand, RowsRead, Shape, rows_read
 from diagnostics.facts.where import Where
 from diagnostics.taps import keras as taps
 from diagnostics.taps.tap import subscribe
@@ -28,6 +29,7 @@ from .tape_pass import TapeRecorder
 from .tape_watcher import TapeLoopWatcher
 from .unapplied import UnappliedGradients
 
+MOST_INDICES = 2**22  # of a `tf.gather` that are read
 OPERATIONS = 5000  # next to the loss that are walked: a graph of a large model has more
 SYNONYMS = {"AddV2": "Add", "DivNoNan": "Div", "Placeholder": LEAF, "RealDiv": "Div", "SelectV2": "Where"}
 
@@ -219,8 +221,24 @@ class TapeLoopFinder:
         return [loop for loop in self._loops.values() if not loop.eager]
 
 
-def loss_graph(loss: Any) -> LossGraph:
-    """Describe the operations that depend on weights, between these and a loss.
+class TracedLoss(NamedTuple):
+    """The operations that a traced loss depends on.
+
+    Attributes:
+        readers: by operation, those that read it.
+        arguments: operations of the arguments of the traced function.
+        trained: operations that depend on weights, and the weights.
+        depending: the same of the arguments.
+    """
+
+    readers: dict[Any, list[Any]]
+    arguments: list[Any]
+    trained: set[Any]
+    depending: set[Any]
+
+
+def graph_of(loss: Any) -> TracedLoss:
+    """Find the operations next to a loss, and which of them depend on weights and on arguments.
 
     Args:
         loss: a symbolic tensor () within a function that is being traced.
@@ -239,20 +257,55 @@ def loss_graph(loss: Any) -> LossGraph:
     given = [operation for operation in readers if operation.type == "Placeholder"]
     weights = [operation for operation in given if operation.outputs[0].dtype.name == "resource"]
     arguments = [operation for operation in given if id(operation.outputs[0]) not in captured]
-    trained, depending = _reached(weights, readers), _reached(arguments, readers)
+    return TracedLoss(readers, arguments, reached(weights, readers), reached(arguments, readers))
+
+
+def loss_graph(loss: Any) -> LossGraph:
+    """Describe the operations that depend on weights, between these and a loss; see `graph_of`."""
+    readers, _, trained, depending = graph_of(loss)
     places = {operation: index for index, operation in enumerate(one for one in readers if one in trained)}
 
     def operand(tensor: Any) -> Operand:
         return Operand(places.get(tensor.op), _shape(tensor), is_argument=tensor.op in depending - trained)
 
     nodes = [
-        Node(SYNONYMS.get(one.type, one.type), _shape(one.outputs[0]), tuple(map(operand, one.inputs)))
+        Node(
+            SYNONYMS.get(one.type, one.type),
+            _shape(one.outputs[0]),
+            tuple(map(operand, one.inputs)),
+            rows=_rows(one) if one.type == "GatherV2" else None,
+        )
         for one in places
     ]
     return LossGraph(tuple(nodes), traced=True)
 
 
-def _reached(operations: Iterable[Any], readers: Mapping[Any, list[Any]]) -> set[Any]:
+def _rows(gather: Any) -> RowsRead | None:
+    """Return the rows that `tf.gather` looks up, if they are the same in every step."""
+    values, indices, axis = (tensor if n == 0 else _constant(tensor) for n, tensor in enumerate(gather.inputs))
+    there = None if values.shape.rank is None or axis != 0 else values.shape[0]
+    if there is None or indices is None or not 0 < indices.size <= MOST_INDICES:
+        return None
+    return rows_read(indices.reshape(-1), there)
+
+
+def _constant(tensor: Any) -> np.ndarray | None:
+    """Return the value of a tensor that is written into a graph, or that it captured from outside; else None."""
+    value = tf.get_static_value(tensor)
+    if value is None:
+        value = outer_value(tensor)
+    return None if value is None or getattr(value, "dtype", None) == tf.resource else np.asarray(value)
+
+
+def outer_value(tensor: Any) -> Any:
+    """Return the tensor outside of all graphs that one within stands for; None if it is computed or given."""
+    while tensor is not None and tf.is_symbolic_tensor(tensor):
+        captured = {id(inner): outer for outer, inner in getattr(tensor.graph, "captures", ())}
+        tensor = captured.get(id(tensor))
+    return tensor
+
+
+def reached(operations: Iterable[Any], readers: Mapping[Any, list[Any]]) -> set[Any]:
     """Return operations and all that depend on them."""
     waiting, seen = list(operations), set[Any]()
     while waiting:

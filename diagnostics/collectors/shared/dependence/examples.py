@@ -272,6 +272,18 @@ def _sameness(subject: Subject, axis: Axis) -> SamenessFacts | None:
         like = given[0]
     else:
         return None
+    return sameness(answers, like, known=target is not None)
+
+
+def sameness(answers: Array, like: Array, *, known: bool) -> SamenessFacts | None:
+    """Compare answers with the inputs that they are to give back; None if they are short, or all inputs equal.
+
+    Args:
+        answers: (rows, …) of a model.
+        like: as many numbers for each of these rows or more rows.
+        known: whether the loss is known to compare them.
+    """
+    answers, like = _flat(answers), _flat(like)
     if answers.shape[1] < MIN_NUMBERS:
         return None
     answer, mean = answers.mean(0), like.mean(0)
@@ -284,7 +296,7 @@ def _sameness(subject: Subject, axis: Axis) -> SamenessFacts | None:
         _size(answer - mean) / differ,
         _size(mean) / differ,
         answers.shape[1],
-        target is not None,
+        known,
         _kept_by(like, components) if components else None,
         components,
     )

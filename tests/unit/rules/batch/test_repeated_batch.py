@@ -4,6 +4,7 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import RowLedger, Verdicts
 from diagnostics.facts.data import DatasetFacts, DatasetLength
+from diagnostics.facts.loss_graph import LEAF, LossGraph, Node, Operand, RowsRead
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.rules.batch.repeated_batch import RepeatedBatch
 from tests.support.courses import history, judge
@@ -222,3 +223,55 @@ class TestRowsMadeAlike:
     def test_are_not_assumed_of_a_batch_of_different_rows(self):
         inputs = np.random.default_rng(0).random((30, 20)).astype(np.float32)
         assert "distinct_rows_in_batch" not in self.judged(inputs, np.arange(30) % 2).evidence
+
+
+class TestMaskOfIntegers:
+    """An index of zeros and ones, which reads rows 0 and 1 of the predictions."""
+
+    ZEROS_AND_ONES = RowsRead(600, 600, {0: 480, 1: 120})
+
+    def judged(self, rows, *further, operation="Index", source="Addmm"):
+        """Judge the mean of the rows that are looked up in what an operation with weights has returned."""
+        return judge(
+            RULE.from_graph,
+            LossGraph(
+                (
+                    Node("Mean", (), (Operand(1), *(Operand(4 + n) for n, _ in enumerate(further)))),
+                    Node(operation, (600, 4), (Operand(2, (600, 4)),), rows=rows),
+                    Node(source, (600, 4), (Operand(3),)),
+                    Node(LEAF, (4, 8)),
+                    *further,
+                )
+            ),
+        )
+
+    @pytest.mark.parametrize("operation", ["Index", "IndexSelect", "GatherV2"])
+    def test_is_named_with_how_often_each_row_is_read(self, operation):
+        finding = self.judged(self.ZEROS_AND_ONES, operation=operation)
+        assert finding.severity == "warning"
+        assert finding.evidence == {"rows": 600, "rows_read": 2, "times": [480, 120]}
+
+    @pytest.mark.parametrize(
+        "rows",
+        [
+            RowsRead(600, 600, None),
+            RowsRead(600, 600, {0: 200, 1: 200, 2: 200}),
+            RowsRead(600, 600, {1: 480, 2: 120}),
+            RowsRead(600, 32, {0: 16, 1: 16}),
+            RowsRead(2, 600, {0: 480, 1: 120}),
+            RowsRead(7, 7, {0: 4, 1: 3}),
+        ],
+        ids=["many rows", "three rows", "other rows", "of a batch", "all rows there", "few rows"],
+    )
+    def test_is_not_any_other_index(self, rows):
+        assert self.judged(rows) is None
+
+    def test_does_no_harm_where_other_rows_are_read_as_well(self):
+        assert self.judged(self.ZEROS_AND_ONES, Node("Sum", (), (Operand(2, (600, 4)),))) is None
+
+    def test_may_read_a_table_of_weights(self):
+        assert self.judged(self.ZEROS_AND_ONES, source="ReadVariableOp") is None
+
+    def test_needs_a_lookup(self):
+        with pytest.raises(NotApplicable):
+            RULE.from_graph(LossGraph((Node("Mean", ()),)))

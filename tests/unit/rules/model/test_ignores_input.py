@@ -98,8 +98,10 @@ class TestNotApplicable:
 
 class TestGivesBackTheMean:
     @staticmethod
-    def judge(answers=0.1, apart=0.1, level=0.5, steps=400, trained=True, ends=1.0, known=True, linear=None):
-        same = SamenessFacts(answers, apart, level, 196, known, linear, 8)
+    def judge(
+        answers=0.1, apart=0.1, level=0.5, steps=400, trained=True, ends=1.0, known=True, linear=None, **more
+    ):
+        same = SamenessFacts(answers, apart, level, 196, known, linear, 8, **more)
         seen = DependenceFacts(sameness=same, trained=trained)
         history = recorded(
             total_steps=steps, steps=np.arange(steps), layers=(), learning_rates=np.full((steps, 1), 0.1)
@@ -124,6 +126,13 @@ class TestGivesBackTheMean:
     @pytest.mark.parametrize("healthy", [{"answers": 0.6}, {"apart": 0.9}, {"level": 0.1}, {"ends": 0.8}])
     def test_silent_on_copies_noise_and_residuals(self, healthy):
         assert self.judge(**healthy) is None
+
+    def test_says_which_term_has_vanished(self):
+        assert "one has fallen to 4.5e-05" in self.judge(terms=(0.43, 4.5e-5)).message
+
+    @pytest.mark.parametrize("terms", [(0.4,), (0.4, 0.1), (0.4, -1e-5)])
+    def test_says_nothing_of_terms_that_have_not(self, terms):
+        assert "terms" not in self.judge(terms=terms).message
 
     @pytest.mark.parametrize("early", [{"steps": 150}, {"trained": False}])
     def test_needs_a_trained_model(self, early):
