@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from diagnostics.collectors.tracebacks.origin import package_of
+from diagnostics.collectors.tracebacks.nature import package_of
 from diagnostics.collectors.tracebacks.unknown_errors import compiled, tables
-from diagnostics.facts.crash import FrameFacts
-from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.facts.crash import FrameFacts, KnownFailure
 
 from .frames import Crash
 

@@ -10,32 +10,17 @@ import ast
 import re
 
 from diagnostics.collectors.crash.live.expression import is_check, told, values_told
-from diagnostics.collectors.tracebacks.nature import kind_apart_from_refusals
-from diagnostics.collectors.tracebacks.origin import advice_in, package_of
-from diagnostics.collectors.tracebacks.python_errors import parsed
+from diagnostics.collectors.tracebacks.nature import advice_in, kind_apart_from_refusals, package_of
+from diagnostics.collectors.tracebacks.python_errors import held, parsed
 from diagnostics.collectors.tracebacks.unknown_errors import entries, of_packages
-from diagnostics.facts.crash import CrashFacts, FrameFacts
-from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.facts.crash import CrashFacts, FrameFacts, KnownFailure
 
 MOST_SAID = 320  # characters of the message in the cause
 
-_COMPILED = re.compile(r"torch\w*|keras|tf_keras|tensorflow")
-_OF_COMPILED = (
-    "RuntimeError",
-    "IndexError",
-    "InvalidArgumentError",
-    "UnimplementedError",
-    "FailedPreconditionError",
-)
-_RAISES = re.compile(r"^(?:raise|assert)\b|\b_?(?:check|raise|assert|fail)\w*\(")
+_IMPORTS = ("ImportError", "ModuleNotFoundError", "PackageNotFoundError")
 _EXCLUDES = re.compile(
     r"\bincompatible with\b|\bmutually exclusive\b"
     r"|\b(?:not (?:supported|compatible|allowed)|can(?:not|'t) be \w{3,12})(?: together)? (?:with|when|together)\b"
-)
-_MAKING = ("__init__", "__post_init__")
-_IMPORTS = ("ImportError", "ModuleNotFoundError", "PackageNotFoundError")
-_PYTHONS_IMPORT = re.compile(
-    r"cannot import name|No module named|DLL load failed|\.so\b|undefined symbol|circular import"
 )
 
 
@@ -43,60 +28,20 @@ def refused_call(crash: CrashFacts) -> KnownFailure | None:
     """Recognise a library's own check, or a compiled operation of it, that refuses what it is given.
 
     Returns:
-        None if the last frame is not a library's, if the failure is of the network, of files or of Python's own,
-        or if there is no message.
+        None if no row of the refusals knows the last frame, if the failure is of the network, of files or of
+        Python's own, or if there is no message.
     """
-    last = crash.frames[-1] if crash.frames else None
-    said = " ".join(crash.message.split())
-    if last is not None and last.yours and said:
-        return _compiled_call(crash)
-    if said.startswith("assertion failed: ["):  # of `tf.debugging`, which the user's function may call, too
+    last, said = (crash.frames or (None,))[-1], " ".join(crash.message.split())
+    if last is None or not said or (last.yours and (is_check(crash) or not values_told(crash))):
         return None
-    if last is None or last.yours or not said or of_packages("refusing").fullmatch(package_of(last)) is None:
-        return None
-    raised = _RAISES.search((last.code or "").strip()) is not None
     exception = crash.exception.rpartition(".")[2]
-    if exception in _IMPORTS:
-        return _known("package", crash) if raised and not _PYTHONS_IMPORT.search(said) else None
-    if kind_apart_from_refusals(crash) is not None or of_packages("checks").fullmatch(exception) is None:
+    found = (row for row in entries("refusals") if held(row, crash, f"{exception}: {said}") is not None)
+    row = next(found, None)
+    if row is None or (exception not in _IMPORTS and kind_apart_from_refusals(crash) is not None):
         return None
-    if not raised and not (exception in _OF_COMPILED and _COMPILED.fullmatch(package_of(last))):
-        return None
-    if raised and of_packages("of_packages").search(said):
-        return _known("package", crash)
-    if raised and _is_made(last):
-        return _known("setting", crash)
-    return _known("call", crash, (_look_of(crash),))
-
-
-def _is_made(last: FrameFacts) -> bool:
-    return (
-        last.function in _MAKING
-        and of_packages("made_of_settings").match(last.file.replace("\\", "/")) is not None
-    )
-
-
-def _compiled_call(crash: CrashFacts) -> KnownFailure | None:
-    """Recognise an operation in the user's own line that is compiled, and leaves no frame of its own."""
-    known = values_told(crash) and not is_check(crash)
-    if not known or crash.exception not in _OF_COMPILED or kind_apart_from_refusals(crash):
-        return None
-    return _known("compiled", crash, (_look_of(crash),))
-
-
-def _known(kind: str, crash: CrashFacts, otherwise: tuple[str, ...] = ()) -> KnownFailure:
-    """Report a refusal: the cause, and after it what the message says.
-
-    Args:
-        kind: of the refusals in the file of sentences.
-        crash: the refused call.
-        otherwise: what to change where the message gives no advice.
-    """
-    row, last = entries("refusals")[kind], crash.frames[-1]
-    said = " ".join(crash.message.split())
     shown = said if len(said) <= MOST_SAID else f"{said[:MOST_SAID].rsplit(' ', 1)[0]} ..."
     called = _called(crash.frames)
-    held = {
+    groups = {
         "library": package_of(last),
         "function": last.function,
         "line": f"{last.file}:{last.line}",
@@ -104,11 +49,12 @@ def _known(kind: str, crash: CrashFacts, otherwise: tuple[str, ...] = ()) -> Kno
         "told": told(crash),
         "at": "" if crash.where is None else f", at {crash.where}",
         "called": f" in the call of {called}" if called and called != f"{last.function}()" else "",
+        "look": _look_of(crash),
     }
-    advised = tuple(f"as the message says: {advice}" for advice in advice_in(crash.message))
-    fixes = tuple(fix.format_map(held) for fix in row["fix"])
-    cause = f"{row['cause'].format_map(held)} {shown}".strip()
-    return KnownFailure(row["rule"], cause, (*(advised or otherwise), *fixes), said[:MOST_SAID])
+    advised = [f"as the message says: {advice}" for advice in advice_in(crash.message)]
+    fixes = [fix.format_map(groups) for fix in row["fix"] if not advised or fix != "{look}"]
+    cause = f"{row['cause'].format_map(groups)} {shown}".strip()
+    return KnownFailure(row["rule"], cause, (*advised, *fixes), said[:MOST_SAID])
 
 
 def _look_of(crash: CrashFacts) -> str:

@@ -9,27 +9,14 @@ import html
 import re
 from collections.abc import Iterator
 
-from diagnostics.collectors.crash.out_of_memory import KILLED
-from diagnostics.collectors.crash.processes import LAUNCHERS, WATCHDOG
+from diagnostics.collectors.crash.messages.table import find
 from diagnostics.facts.crash import CrashFacts
 
 from .unknown_errors import entries, search
 
 MOST_LINES = 60  # of a text that is taken for a quoted message; a longer one is a log, in which words mean less
 
-_REFUSED_ARGUMENTS = re.compile(  # as argparse and click end a program, after its usage
-    r"^[ \t*`>#-]{0,20}(?:[\w./\\-]{1,120}: error|Error): (?P<message>(?:unrecognized arguments|ambiguous option"
-    r"|[Nn]o such option|"
-    r"the following arguments are required|argument [^\n:]{1,80}|Missing (?:option|argument)|Invalid value for)\b"
-    r"[^\n*`]*)",
-    re.MULTILINE,
-)
 _ENDED_BY_SHELL = re.compile(r"^(?:.*(?:\d|\])[:\s]+)?Killed\b(?:\s+\S.*)?$|^(?:zsh|bash): killed\b.*$")
-_SUMMARY = re.compile(  # of torchrun, pasted without the traceback above it
-    r"^[ \t]*rank[ \t]*: \d+ \(local_rank: \d+\)\s+exitcode[ \t]*: -?\d+ \(pid: \d+\)\s+error_file: \S+",
-    re.MULTILINE,
-)
-_FAILED_RANK = re.compile(r"multiprocessing\.api:failed \(exitcode: -?\d+\) local_rank")  # as torchrun logs it
 _HINT = re.compile(r"[Kk]illed|SIGKILL|exitcode|oom|Out Of Memory")  # of what the next two find, in one quick look
 _NO_ERROR = re.compile(  # source code, warnings, and what is logged below the level of an error; NCCL's is WARN
     r"^\s*(?:raise|def|class|return|import|from|assert|if|elif|while|with|except|print|for(?= [\w, ()]{1,80} in ))"
@@ -58,9 +45,6 @@ _ERROR = r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)"
 _NAMED = re.compile(  # in backticks to the next of them, else to the end of the line
     rf"`(?P<quoted>{_ERROR}): (?P<words>[^`]+)|(?<![A-Za-z0-9_.])(?P<name>{_ERROR}): ?(?P<message>.+)"
 )
-_ABORTED = re.compile(
-    r"terminate called after throwing an instance of '(?:\w+::)*(?P<name>\w+)'\s+what\(\):\s*(?P<message>.+)"
-)
 
 
 def last_words(text: str) -> CrashFacts | None:
@@ -69,34 +53,22 @@ def last_words(text: str) -> CrashFacts | None:
     A shell writes no more than ``Killed``; the exception is then called ``SIGKILL``, after the signal. Of an abort
     it is the C++ exception's name: ``AcceleratorError``, ``bad_alloc``.
     """
-    if (gave_up := given_up(text)) is not None:
-        return gave_up
-    if (refused := refused_arguments(text)) is not None:
-        return refused
-    for launcher in (_SUMMARY, _FAILED_RANK, LAUNCHERS):
-        if (ended := launcher.search(text)) is not None:
-            return CrashFacts("ChildFailedError", ended[0], (), live=False)
+    if (told := next(endings(text), None)) is not None:
+        return told
+    if ended := find(text, "launchers"):
+        return CrashFacts("ChildFailedError", ended[0], (), live=False)
     for line in reversed([line.strip(" \t*`>_") for line in text.splitlines() if _HINT.search(line)]):
-        if _ENDED_BY_SHELL.match(line) or KILLED.search(line):
+        if _ENDED_BY_SHELL.match(line) or find(line, "killed"):
             return CrashFacts("SIGKILL", line, (), live=False)
     return None
 
 
-def given_up(text: str) -> CrashFacts | None:
-    """Return the C++ exception that aborted the process, or what NCCL's watchdog logged; None if neither did."""
-    aborted = _ABORTED.search(text)
-    if aborted is not None:
-        return CrashFacts(aborted["name"], aborted["message"].strip(), (), live=False)
-    waited = WATCHDOG.search(text)
-    return None if waited is None else CrashFacts("DistBackendError", waited[0], (), live=False)
-
-
-def refused_arguments(text: str) -> CrashFacts | None:
-    """Return how a parser of arguments ended the program; None if none did."""
-    found = _REFUSED_ARGUMENTS.search(text) if "rror: " in text else None
-    if found is None:
-        return None
-    return CrashFacts("SystemExit", f"error: {found['message'].strip()}", (), live=False)
+def endings(text: str) -> Iterator[CrashFacts]:
+    """Yield how the process ended, where a known wording says it."""
+    for row in entries("endings"):
+        if (found := search(row, text)) is not None:
+            exception, message = (row[key].format_map(found.groupdict()) for key in ("exception", "message"))
+            yield CrashFacts(exception, message.strip(), (), live=False)
 
 
 def quoted_messages(text: str) -> Iterator[CrashFacts]:
@@ -156,14 +128,16 @@ def lines_of(quoted: CrashFacts) -> Iterator[CrashFacts]:
 
 
 def error_lines(text: str) -> Iterator[CrashFacts]:
-    """Yield the errors that lines of a short text name at their beginning, behind marks of a title or quote."""
+    """Yield the errors that lines of a short text name at their beginning, behind marks of a title or quote.
+
+    Then comes what aborted a process, of which a launcher reports only that.
+    """
     lines = text.splitlines() if len(text) <= MOST_LINES * 400 else []
-    if (refused := refused_arguments(text)) is not None:
-        yield refused
     for line in lines:
         named = _NAMED.match(line.lstrip(" #>*-"))
         if named is not None:
             yield _by_name(named)
+    yield from endings(text)
 
 
 def _by_name(named: re.Match[str]) -> CrashFacts:

@@ -38,27 +38,34 @@ def _line_of(crash: CrashFacts) -> str:
     return (crash.frames[-1].code or "" if crash.frames else "")[:MOST_READ]
 
 
+_NAMED = re.compile(r"@(\w+)@")  # of a pattern: a group of the one before, or a pattern of packages
+
+
 def held(row: dict[str, Any], crash: CrashFacts, message: str) -> dict[str, str] | None:
     """Return what the groups of a row hold, of all that it asks for; None if something of it is not there."""
     last = crash.frames[-1] if crash.frames else None
-    line, file = _line_of(crash), "" if last is None or last.yours else last.file
-    caller = crash.frames[-2].code or "" if len(crash.frames) > 1 else ""
+    texts = {
+        "pattern": message,
+        "line": _line_of(crash),
+        "caller": crash.frames[-2].code or "" if len(crash.frames) > 1 else "",
+        "file": "" if last is None or last.yours else last.file.replace("\\", "/"),
+        "function": "" if last is None else last.function,
+    }
     groups: dict[str, str] = {}
-    for key, text in (("pattern", message), ("line", line), ("caller", caller), ("file", file)):
-        pattern = row.get(key, "").replace("@name@", groups.get("name", ""))
-        found = compiled(pattern).search(text) if key in row else None
-        if found is not None:
-            groups |= _groups(found)
-        elif key in row:
+    for key, text in texts.items():
+        names = entries("packages") | groups
+        found = compiled(_NAMED.sub(lambda name: names[name[1]], row.get(key, ""))).search(text)  # noqa: B023
+        if found is None:
             return None
+        groups |= _groups(found)
     if "table" in row:
         table = entries(row["table"])
         if groups["name"] not in table:
             return None
         groups["entry"] = table[groups["name"]] if isinstance(table, dict) else groups["name"]
     if "held" in row:
-        ending = row["held"].replace("@name@", groups.get("name", ""))
-        groups["held"] = expression_before(line, ending) or row["unnamed"].format_map(groups)
+        ending = _NAMED.sub(lambda name: groups[name[1]], row["held"])
+        groups["held"] = expression_before(texts["line"], ending) or row["unnamed"].format_map(groups)
     return groups | {"pip": groups.get("package", "").replace("_", "-")}
 
 

@@ -84,7 +84,6 @@ def test_patterns_of_the_library_are_collected():
     assert len(written()) > 230
     assert {
         "diagnostics/collectors/tracebacks/nature.py",
-        "diagnostics/collectors/tracebacks/origin.py",
         "diagnostics/report/redaction.py", "diagnostics/collectors/crash/keras.py",
     } <= places  # fmt: skip
 
