@@ -14,7 +14,7 @@ from diagnostics.facts.where import is_user_code, shorten
 
 from . import tensorflow_format
 from .clean import LEVEL, NEAR, START, TIME, Line, streams
-from .formats import ipython_format, rich_format
+from .formats import rewritten
 
 CHAINED = (
     "During handling of the above exception, another exception occurred:",
@@ -84,15 +84,10 @@ def failures(text: str) -> list[Failure]:
     found: list[Failure] = []
     told = streams(text)
     for stream in told:
-        found += _in_stream(_rewritten(stream.lines), stream.process)
+        found += _in_stream(rewritten(stream.lines), stream.process)
     if not found:
         found = [failure for stream in told for failure in _last_lines(stream.lines, stream.process)]
     return sorted(found, key=lambda failure: failure.line)
-
-
-def _rewritten(lines: list[Line]) -> list[Line]:
-    """Bring tracebacks of another form into Python's own."""
-    return ipython_format.rewritten(rich_format.rewritten(lines))
 
 
 def frames_in(text: str) -> tuple[FrameFacts, ...]:
@@ -101,7 +96,7 @@ def frames_in(text: str) -> tuple[FrameFacts, ...]:
     None of a log that goes on after them: they were printed for another reason.
     """
     for stream in streams(text):
-        lines = _rewritten(stream.lines)
+        lines = rewritten(stream.lines)
         found = _frames_by_line(lines)
         if found and len(lines) - max(found) <= NEAR:
             return outside_dispatch(found.values())
