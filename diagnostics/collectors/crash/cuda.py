@@ -24,14 +24,15 @@ from diagnostics.collectors.shared.arrays import (
 )
 from diagnostics.facts.array import Array
 from diagnostics.facts.crash import AsynchronousErrorCrash, FrameFacts, Symptom
-from diagnostics.facts.crash.data import LabelBeyondOutputs, TokenBeyondEmbedding
-from diagnostics.facts.crash.loss import NotProbabilities
+from diagnostics.facts.crash.data import LabelBeyondOutputs, NotProbabilities, TokenBeyondEmbedding
 from diagnostics.facts.pipeline import OUTPUTS_SETTING
 
-from .frames import Crash, Recogniser
-from .messages.table import Family, Found
+from .frames import Crash, Recognisers
+from .live.expression import path_to
+from .messages.table import Found, find
 
-_MESSAGES = Family("device-failure")
+RECOGNISERS = Recognisers()
+
 _ASSERTION = re.compile(
     r"(?:\.cuh?:\d+: (?P<kernel>.{1,400}?): block: \[[\d,]+\], )?thread: \[[\d,]+\] "
     r"Assertion `?(?P<check>[^`\n]{3,400}?)`? failed"
@@ -64,7 +65,7 @@ _HOST_METHODS = frozenset(
 _HOST_FUNCTIONS = frozenset([*dir(builtins), "tqdm", "set_seed"])
 
 
-@_MESSAGES.reader
+@RECOGNISERS.reading("device-failure")
 def _asynchronous_error(crash: Crash, found: Found) -> AsynchronousErrorCrash:
     facts, kind = crash.facts, found.kind
     kernel, check = _assertion(crash.log) if kind == "assert" else (None, None)
@@ -88,9 +89,10 @@ def _assertion(log: str) -> tuple[str | None, str | None]:
     return (None, None) if found is None else (found["kernel"], " ".join(found["check"].split()))
 
 
+@RECOGNISERS.asked
 def _failed_check(crash: Crash) -> Symptom | None:
     """Say what the check of a kernel that failed was about: by the check, or by what the host still knows."""
-    found = _MESSAGES.search(crash.facts.message)
+    found = find(crash.facts.message, "device-failure")
     of_device = found is not None and found.kind == "assert"
     _, check = _assertion(f"{crash.log}\n{crash.facts.message}" if of_device else crash.facts.message)
     cause = None if check is None else next((cause for cause in _CHECKED if _CHECKED[cause].search(check)), None)
@@ -222,11 +224,6 @@ def _embedding_rows(crash: Crash) -> int | None:
     return None
 
 
-@Family("cudnn-start").reader
-def _library(crash: Crash, found: Found) -> AsynchronousErrorCrash | None:
-    return AsynchronousErrorCrash("library", found.text)
-
-
 def candidates(frames: Sequence[FrameFacts]) -> tuple[FrameFacts, ...]:
     """List the user's lines that launched work on a device, from the start of the training step to the wait.
 
@@ -252,32 +249,20 @@ def _before(frame: FrameFacts) -> tuple[list[FrameFacts], bool]:
         return [], False  # no source, or not the one that ran
     try:
         tree: ast.AST = ast.parse("".join(lines))
-    except SyntaxError:  # a notebook's cell with a line that is IPython's
+    except SyntaxError:  # of a file that was edited since
         return [], False
-    body, in_loop = _step(tree, frame.line)
+    # The innermost loop around the line, or else its function or file.
+    around = [node for node in path_to(tree, None, frame.line) if isinstance(node, _BLOCKS)]
+    block = next(node for node in reversed(around) if node.body[0].lineno <= frame.line)
     launched = [
         FrameFacts(frame.file, line, frame.function, lines[line - 1].strip(), yours=True)
-        for line in _launching_lines(body)
+        for line in _launching_lines(block.body)
         if line <= frame.line
     ]
-    return launched, in_loop
+    return launched, isinstance(block, ast.For | ast.While)
 
 
-def _step(tree: ast.AST, line: int) -> tuple[list[ast.stmt], bool]:
-    """Return the body of the innermost loop around a line, or else of its function or file."""
-    body: list[ast.stmt] = getattr(tree, "body", [])
-    in_loop = False
-    enclosing = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.body[0].lineno <= line <= (node.body[-1].end_lineno or 0)
-    ]
-    for node in sorted(enclosing, key=lambda node: node.lineno):  # outermost first
-        body, in_loop = node.body, isinstance(node, ast.For | ast.While)
-    return body, in_loop
-
-
+_BLOCKS = (ast.For, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
 _WITHIN_BLOCKS = (ast.stmt, ast.ExceptHandler)
 
 
@@ -305,11 +290,3 @@ def _is_host_only(function: ast.expr) -> bool:
     if isinstance(function, ast.Attribute):
         return function.attr in _HOST_METHODS
     return isinstance(function, ast.Name) and function.id in _HOST_METHODS | _HOST_FUNCTIONS
-
-
-RECOGNISERS: tuple[Recogniser, ...] = (
-    _asynchronous_error,
-    _failed_check,
-)
-
-NEXT: tuple[Recogniser, ...] = (_library,)

@@ -5,11 +5,13 @@ Models, optimizers and batches are known by what they can do: neither framework 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from diagnostics.collectors.shared.arrays import is_tensor
+from diagnostics.collectors.tracebacks.unknown_errors import entries
 from diagnostics.facts.crash.memory import ModelMemory
 
 from .frames import Crash
@@ -126,12 +128,14 @@ def _keras_state(optimizer: Any) -> list[Any]:
 def _keras_bytes(variables: Iterable[Any]) -> int:
     total = 0
     for variable in {id(variable): variable for variable in variables}.values():
-        size = 1
-        for axis in variable.shape:
-            size *= int(axis)
-        bits = re.search(r"\d+", str(variable.dtype))
-        total += size * (1 if bits is None else int(bits[0]) // 8)
+        total += math.prod(map(int, variable.shape)) * dtype_bytes(str(variable.dtype))
     return total
+
+
+def dtype_bytes(name: str) -> int:
+    """Return the bytes of one element, by a dtype's name in Python or in C++."""
+    bits = re.search(r"\d+", entries("dtypes").get(name, name))
+    return 1 if bits is None else int(bits[0]) // 8
 
 
 def _batch(crash: Crash, model: Any) -> tuple[int | None, int | None]:

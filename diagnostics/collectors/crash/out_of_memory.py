@@ -12,9 +12,11 @@ from diagnostics.collectors.system.host_memory import host_memory
 from diagnostics.facts.crash.memory import OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, Holder
 
-from .frames import Crash, Recogniser
-from .messages.table import Family, sizes
-from .model_memory import model_memory
+from .frames import Crash, Recognisers
+from .messages.table import find, sizes
+from .model_memory import dtype_bytes, model_memory
+
+RECOGNISERS = Recognisers()
 
 _SIZE = r"(\d{1,20}(?:\.\d{0,20})?) ?(bytes|[KMGT]?i?B)\b"
 _UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}  # powers of 1024; PyTorch on a Mac writes GB and means GiB
@@ -22,17 +24,8 @@ _UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}  # powers of 1024; PyTorch on a Mac wr
 GPU_ALLOCATOR_ON_CPU = "bfc_cpu_allocator_for_gpu"
 _LARGEST = 2**50  # bytes; a driver that does not know a process's share reports an absurd one
 
-_TF_BYTES = {
-    "float": 4, "double": 8, "half": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8,
-    "bool": 1, "complex64": 8, "complex128": 16,
-}  # fmt: skip
 
-KILLED = Family("killed")
-_TORCH = Family("torch-memory")
-_HOST = Family("host-memory")
-_TENSORFLOW = Family("tf-memory")
-
-
+@RECOGNISERS.asked
 def _out_of_memory(crash: Crash) -> OutOfMemoryCrash | None:
     message = crash.facts.message
     for read in (_of_torch, _of_host, _of_tensorflow, _of_system):
@@ -63,7 +56,7 @@ def _size(text: str, *patterns: str) -> int | None:
 
 def _of_torch(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
     """Read PyTorch's sentence about a GPU, as it was worded before 2.1 and as it has been since."""
-    if _TORCH.search(message) is None:
+    if find(message, "torch-memory") is None:
         return None
     number = re.search(r"GPU (\d+)", message)
     allocated = _size(message, r"SIZE (?:is allocated by PyTorch|already allocated)")
@@ -101,7 +94,7 @@ def _elsewhere(capacity: int | None, free: int | None, own: int | None, others: 
 
 
 def _of_host(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
-    found = _HOST.search(message)
+    found = find(message, "host-memory")
     if found is None:
         return OutOfMemoryCrash(None, "CPU") if exception in ("MemoryError", "bad_alloc") else None
     if found.kind == "torch":
@@ -111,7 +104,7 @@ def _of_host(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
 
 
 def _of_tensorflow(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
-    found = _TENSORFLOW.search(message)
+    found = find(message, "tf-memory")
     if found is None:
         return None
     of_tensor = found.kind == "tensor"
@@ -121,8 +114,8 @@ def _of_tensorflow(exception: str, message: str, log: str) -> OutOfMemoryCrash |
     tried = _size(found["size"], "SIZE") if found.kind == "size" else None
     if tried is None:
         tried = _bytes_or_size(r"ran out of memory trying to allocate ", both)
-    if shape is not None and dtype in _TF_BYTES:
-        tried = math.prod(shape) * _TF_BYTES[dtype]
+    if shape is not None and dtype is not None:
+        tried = math.prod(shape) * dtype_bytes(dtype)
     capacity, free, allocated, reserved = _of_pool(both, tried)
     return OutOfMemoryCrash(
         framework="TensorFlow",
@@ -168,7 +161,7 @@ def _tf_device(text: str) -> str:
 
 
 def _of_system(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
-    found = KILLED.search(message)
+    found = find(message, "killed")
     if found is None and exception != "SIGKILL":
         return None
     worker = found is not None and found.kind == "worker"
@@ -221,6 +214,3 @@ def _beside(found: OutOfMemoryCrash, card: CardFacts) -> OutOfMemoryCrash:
     held = sum(holder.size for holder in others if holder.size is not None)
     device = f"GPU {card.index} ({card.name})"
     return replace(found, device=device, others=others, card=card.total, elsewhere=held)
-
-
-RECOGNISERS: tuple[Recogniser, ...] = (_out_of_memory,)

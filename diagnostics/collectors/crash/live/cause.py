@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import difflib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType, UnionType
@@ -102,17 +102,8 @@ def _look(failed: Expression, source: str) -> str:
 def _index(error: Error, failed: Expression, node: ast.Subscript) -> Proof | None:
     held, key = evaluate(node.value, failed.names), evaluate(node.slice, failed.names)
     length, source = length_of(held), shown(node.value)
-    if length is None or type(key) is not int or is_array(held):
+    if not length or type(key) is not int or is_array(held):
         return None
-    if not length:
-        return Proof(
-            f"{source} is {described(held)}, and {failed.source} asks for an element of it."
-            f"{_given_by(failed, source)}",
-            (
-                f"{_look(failed, source)}: a folder or pattern without a match, or a filter that keeps nothing",
-                f"if not {source}: raise an error that names the folder, so that the next run says so",
-            ),
-        )
     index = shown(node.slice)
     told = "" if isinstance(node.slice, ast.Constant) else f", and {index} is {key}"
     return Proof(
@@ -242,9 +233,7 @@ def _nothing(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
 
 
 def _called(error: Error, failed: Expression, node: ast.Call) -> Proof | None:
-    """Name what is called and cannot be, or the text that was passed for a number."""
-    if "'str'" in error.message and (texts := _number_texts(failed.known())):
-        return _as_numbers(failed, texts)
+    """Name what is called and cannot be."""
     called = evaluate(node.func, failed.names)
     if called is MISSING or "not callable" not in error.message:
         return None
@@ -265,8 +254,6 @@ def _operands(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
     parts = failed.known()
     if not any(is_a(value, str, list, tuple, dict) for _, value in parts):
         return None
-    if texts := _number_texts(parts):
-        return _as_numbers(failed, texts)
     told = listed(f"{source} is {described(value)}" for source, value in parts)
     return Proof(f"{told}.{_given_by(failed, parts[0][0])}", (_look(failed, parts[0][0]),))
 
@@ -309,11 +296,33 @@ def _is_empty(value: Any) -> bool:
     return is_a(value, list, tuple, dict, set) and length_of(value) == 0
 
 
+def _is_written_number(value: Any) -> bool:
+    try:
+        return is_a(value, str) and float(value) is not None
+    except ValueError:
+        return False
+
+
 _WHOLE = _Need(
     re.compile(r"'float' object cannot be interpreted as an integer|slice indices must be integers"),
     lambda value: type(value) is float,
     "a float, and {call} needs a whole number",
     ("int({source}), or // in place of / where it is computed",),
+)
+_ELEMENT = _Need(
+    re.compile(r"index out of range"),
+    _is_empty,
+    "and {call} asks for an element of it",
+    (
+        "{look}: a folder or pattern without a match, or a filter that keeps nothing",
+        "if not {source}: raise an error that names the folder, so that the next run says so",
+    ),
+)
+_NUMBER = _Need(
+    re.compile(r"\bstr\b"),
+    _is_written_number,
+    "a text and not a number",
+    ("float({source}), or a number where it is set: YAML reads 1e-3 as a text",),
 )
 _SOME = _Need(
     re.compile(r"\bempty\b|zero-size|at least one|need at least|no (?:data|elements)\b"),
@@ -327,24 +336,6 @@ _FINITE = _Need(
     "and {call} takes finite numbers only",
     ("{look}: the first line after which it is not finite is the cause",),
 )
-
-
-def _number_texts(known: Iterable[tuple[str, Any]]) -> list[tuple[str, str]]:
-    return [(source, value) for source, value in known if is_a(value, str) and _is_number(value)]
-
-
-def _as_numbers(failed: Expression, texts: list[tuple[str, str]]) -> Proof:
-    told = listed(f"{source} is {described(value)}" for source, value in texts)
-    fixes = [f"float({source}), or a number where it is set: YAML reads 1e-3 as a text" for source, _ in texts]
-    return Proof(f"{told}, a text and not a number.{_given_by(failed, texts[0][0])}", tuple(fixes))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _unset(error: Error, failed: Expression, node: ast.Name) -> Proof | None:
@@ -469,6 +460,7 @@ _Reader = tuple[
 ]
 """What it reads: classes of exceptions, and of the expression that failed."""
 _IN_OWN_FRAME: tuple[_Reader, ...] = (
+    ((IndexError,), ast.Subscript, partial(_unfit, _ELEMENT)),
     ((IndexError,), ast.Subscript, _index),
     ((UnboundLocalError,), ast.Name, _unset),
     ((ZeroDivisionError,), ast.BinOp | ast.AugAssign, _divided),
@@ -482,6 +474,7 @@ _IN_ANY_FRAME: tuple[_Reader, ...] = (
     ((AttributeError,), ast.Attribute, _attribute),
     ((RuntimeError,), ast.AST, _devices),
     ((TypeError, ValueError, RuntimeError), ast.AST, _several_values),
+    ((TypeError,), ast.Call | ast.BinOp | ast.Compare | ast.AugAssign, partial(_unfit, _NUMBER)),
     ((TypeError,), ast.Call, _called),
     ((TypeError,), ast.BinOp | ast.Compare | ast.Subscript | ast.AugAssign, _operands),
     ((ValueError, RuntimeError, TypeError, IndexError), ast.AST, partial(_unfit, _SOME)),
