@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from diagnostics.collectors.crash.frames import Crash
-from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.facts.crash import KnownFailure
 
 from .table import CUT, FIRST, Found, Message, all_messages
 

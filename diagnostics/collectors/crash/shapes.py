@@ -1,4 +1,4 @@
-"""Recognises shape errors of PyTorch, and finds the layer in the frames.
+"""Recognises shape errors of PyTorch, Keras, TensorFlow and NumPy, and finds the layer in the frames.
 
 Asked last: a shape that is wrong for a reason that another recogniser knows is that one's.
 """
@@ -9,7 +9,6 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from diagnostics.collectors.shared.arrays import is_tensor
@@ -22,16 +21,11 @@ from diagnostics.facts.crash.shapes import (
     WeightsMisfit,
 )
 
-from .frames import Crash, Recogniser
-from .messages.table import Family, Found, sizes
-from .pytorch import ELEMENT_WISE
+from .frames import Crash, Recognisers
+from .keras import calls
+from .messages.table import Found, find_each, sizes, sizes_or_none
 
-_PRODUCT = Family("torch-product")
-_VECTOR = Family("torch-vector")
-_INNER = Family("torch-inner")
-_WEIGHTS = Family("torch-weights")
-
-
+RECOGNISERS = Recognisers()
 _MODULES = "torch/nn/modules/"
 _WRAPPERS = ("_orig_mod",)  # what torch.compile puts between
 
@@ -89,27 +83,21 @@ def _of_kind(crash: Crash, file: str, base: str) -> _FailedLayer | None:
 
 
 def _path(crash: Crash, position: int) -> str | None:
-    """Name a module by its path: the variable that holds the model, then `a.b[0]`."""
-    chain: list[Any] = []
-    first = 0
+    """Name a module by its path: the variable that holds the outermost model with it, then `a.b[0]`."""
+    failed = crash.variables[position]["self"]
     for number, variables in enumerate(crash.variables[: position + 1]):
-        module = variables.get("self")
-        if _is_module(module) and not any(module is known for known in chain):
-            first = first if chain else number
-            chain.append(module)
-    variable = _variable(crash, first, chain[0])
-    if variable is None and len(chain) == 1:
-        return None
-    path = variable or type(chain[0]).__name__
-    for parent, child in pairwise(chain):
-        name = next((name for name, module in parent.named_modules() if module is child), None)
-        path = type(child).__name__ if name is None else path + _access(name)
-    return path
+        owner = variables.get("self")
+        parts = owner.named_modules() if _is_module(owner) else ()
+        name = next((name for name, module in parts if module is failed), None)
+        if name is not None:
+            variable = _variable(crash, number, owner)
+            return (variable or type(owner).__name__) + _access(name) if variable or name else None
+    return None
 
 
 def _access(name: str) -> str:
     """Write a name of `named_modules` as Python does: `net.0` becomes `.net[0]`."""
-    parts = [part for part in name.split(".") if part not in _WRAPPERS]
+    parts = [part for part in name.split(".") if part and part not in _WRAPPERS]
     return "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in parts)
 
 
@@ -139,20 +127,16 @@ def _path_in_code(crash: Crash, file: str) -> str | None:
     return calls[0] if len(calls) == 1 else None
 
 
-def _factors(message: str) -> tuple[tuple[int, int], tuple[int, ...]] | None:
-    """Return the shapes of two matrices, or of a matrix and a vector, that cannot be multiplied."""
-    if found := _PRODUCT.search(message):
-        return (int(found["rows"]), int(found["one"])), (int(found["other"]), int(found["columns"]))
-    if found := _VECTOR.search(message):
-        return (int(found["rows"]), int(found["one"])), (int(found["other"]),)
-    return None
+def _factors(found: Found) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shapes of two matrices, or of a matrix and a vector; else the two sizes that differ."""
+    one, other = (("rows", "one"), ("other", "columns"))
+    first, second = (sizes(",".join(filter(None, map(found.get, parts)))) for parts in (one, other))
+    return first, second
 
 
-def _linear(crash: Crash) -> LayerMisfit | None:
-    factors = _factors(crash.facts.message)
-    if factors is None:
-        return None
-    matrix, (other, *columns) = factors
+@RECOGNISERS.reading("torch-product", "torch-vector")
+def _linear(crash: Crash, found: Found) -> LayerMisfit | None:
+    matrix, (other, *columns) = _factors(found)
     # The weight comes second in a product with a batch, and first in a product with a vector.
     (rows, got), (wanted, outputs) = (matrix, (other, columns[0])) if columns else ((0, other), matrix[::-1])
     layer = _failed_layer(crash, ("linear.py", "Linear"))
@@ -174,14 +158,10 @@ def _linear(crash: Crash) -> LayerMisfit | None:
     )
 
 
-@Family("torch-channels").reader
+@RECOGNISERS.reading("torch-channels")
 def _convolution(crash: Crash, found: Found) -> LayerMisfit | None:
-    weight, shape, wanted, got = (
-        sizes(found["weight"]),
-        sizes(found["shape"]),
-        int(found["wanted"]),
-        int(found["got"]),
-    )
+    weight, shape = sizes(found["weight"]), sizes(found["shape"])
+    wanted, got = int(found["wanted"]), int(found["got"])
     axes = len(weight) - 2
     transposed = found.get("transposed") == "1"
     name = f"Conv{'Transpose' if transposed else ''}{axes}d"
@@ -204,7 +184,7 @@ def _convolution(crash: Crash, found: Found) -> LayerMisfit | None:
 _BATCH_NORM = {"2": "BatchNorm1d", "4": "BatchNorm2d", "5": "BatchNorm3d"}  # by the axes of its input
 
 
-@Family("torch-axes").reader
+@RECOGNISERS.reading("torch-axes")
 def _axes(crash: Crash, found: Found) -> AxesMisfit | None:
     operation = found.get("operation")
     layer = _failed_layer(
@@ -274,7 +254,7 @@ _KINDS = {
 }
 
 
-@Family("torch-layers").reader
+@RECOGNISERS.reading("torch-layers")
 def _sized_layer(crash: Crash, found: Found) -> LayerMisfit | None:
     kind = _KINDS[found.kind]
     layer = _failed_layer(crash, (kind.file, kind.base))
@@ -301,22 +281,24 @@ def _sized_layer(crash: Crash, found: Found) -> LayerMisfit | None:
     )
 
 
-def _matrix_product(crash: Crash) -> OperandsMisfit | None:
-    factors = _factors(crash.facts.message)
-    if factors is not None:
-        one, other = factors[0][1], factors[1][0]
-    elif found := _INNER.search(crash.facts.message):
-        one, other = int(found["one"]), int(found["other"])
-    else:
-        return None
-    tensors = _named(crash, lambda shapes: shapes[0][-1:] == (one,) and shapes[1][-2:][:1] == (other,))
-    return OperandsMisfit("matrix product", one, other, None, factors or (), tensors)
+@RECOGNISERS.reading("torch-product", "torch-vector", "torch-inner", "keras-product")
+def _matrix_product(crash: Crash, found: Found) -> OperandsMisfit | None:
+    return _product(crash, found, *_factors(found))
+
+
+def _product(crash: Crash, found: Found, first: Shape, second: Shape) -> OperandsMisfit | None:
+    columns, rows = first[-1], second[-2:][0]
+    if columns is None or rows is None or columns == rows:
+        return None  # one of them may have been transposed: which sizes clash is not said
+    tensors = _named(crash, lambda shapes: shapes[0][-1:] == (columns,) and shapes[1][-2:][:1] == (rows,))
+    shapes = (first, second) if len(first) > 1 else ()
+    return OperandsMisfit("matrix product", columns, rows, None, shapes, tensors, found.library)
 
 
 _EXPANDED = re.compile(r"Target sizes: \[(?P<target>[\d, ]+)\]\.\s+Tensor sizes: \[(?P<tensor>[\d, ]+)\]")
 
 
-@ELEMENT_WISE.reader
+@RECOGNISERS.reading("torch-element-wise")
 def _element_wise(crash: Crash, found: Found) -> OperandsMisfit | None:
     if found.get("axis") is None:
         return None
@@ -334,11 +316,41 @@ def _element_wise(crash: Crash, found: Found) -> OperandsMisfit | None:
     return OperandsMisfit("optimizer step" if steps else "element-wise", one, other, axis, (), tensors)
 
 
-@Family("torch-concatenation").reader
+_OPERATION = re.compile(r"\[Op:(?P<eager>\w+)\]|\}\} = (?P<node>\w+)\[|\(op: '(?P<old>\w+)'\)")
+_ELEMENT_WISE = ("AddV2", "Add", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "SquaredDifference", "Pow")
+
+
+@RECOGNISERS.reading("keras-element-wise", "numpy-element-wise")
+def _shapes_apart(crash: Crash, found: Found) -> OperandsMisfit | None:
+    """Name the last axis along which two shapes differ, and neither is 1; None if they go together."""
+    shapes = sizes_or_none(found["one"]), sizes_or_none(found["other"])
+    named = _OPERATION.search(crash.facts.message)
+    operation = "" if named is None else next(filter(None, named.groups()))
+    if "MatMul" in operation:
+        return _product(crash, found, *shapes)
+    if operation not in ("", *_ELEMENT_WISE) and not operation.startswith("__"):  # that is the traced function
+        return None
+    for back in range(1, min(map(len, shapes)) + 1):
+        one, other = shapes[0][-back], shapes[1][-back]
+        if one is not None and other is not None and one != other and 1 not in (one, other):
+            # What is merged comes without the batch's axis.
+            axis = None if found.kind == "merged" else max(map(len, shapes)) - back
+            return OperandsMisfit("element-wise", one, other, axis, shapes, library=found.library)
+    return None
+
+
+@RECOGNISERS.reading("torch-concatenation", "keras-concatenation")
 def _concatenation(crash: Crash, found: Found) -> OperandsMisfit | None:
-    axis, one, other = int(found["axis"]), int(found["one"]), int(found["other"])
-    tensors = _named(crash, lambda shapes: one in shapes[0] and other in shapes[1])
-    return OperandsMisfit("concatenation", one, other, axis, (), tensors)
+    if (axis := found.get("axis")) is not None:
+        first, second = int(found["one"]), int(found["other"])
+        tensors = _named(crash, lambda shapes: first in shapes[0] and second in shapes[1])
+        return OperandsMisfit("concatenation", first, second, int(axis), (), tensors)
+    listed = found.get("shapes") or f"({found['one']}), ({found['other']})"
+    shapes = tuple(sizes_or_none(shape) for shape in re.findall(r"\(([^()]*)\)", listed))
+    for one, other in zip(*shapes[:2], strict=True):
+        if one is not None and other is not None and one != other:
+            return OperandsMisfit("concatenation", one, other, None, shapes, library="keras")
+    return None
 
 
 def _named(crash: Crash, fits: Callable[[list[Shape]], bool]) -> dict[str, Shape]:
@@ -348,19 +360,23 @@ def _named(crash: Crash, fits: Callable[[list[Shape]], bool]) -> dict[str, Shape
     return shapes if len(shapes) == 2 and fits(list(shapes.values())) else {}
 
 
-@Family("torch-reshape").reader
+@RECOGNISERS.reading("torch-reshape", "keras-reshape", "numpy-reshape")
 def _reshape(crash: Crash, found: Found) -> ReshapeMisfit | None:
-    wanted, size = sizes(found["wanted"]), int(found["size"])
-    tensors = {} if crash.expression is None else crash.expression.tensors()
-    for name, value in tensors.items():
-        if math.prod(value.shape) == size:
-            return ReshapeMisfit(wanted, size, name, tuple(value.shape))
-    return ReshapeMisfit(wanted, size)
+    wanted, name = sizes(found["wanted"].replace("newaxis", "-1")), None
+    shape = None if found.get("shape") is None else sizes_or_none(found["shape"])
+    size = int(found["size"]) if shape is None else math.prod(1 if part is None else part for part in shape)
+    if found.library == "numpy" and len(wanted) == 1 and crash.facts.message[found.match.end() :].startswith(")"):
+        wanted = (-1, *wanted)  # NumPy omits an open first axis: (6,) is one of six
+    if found.library == "torch" and crash.expression is not None:
+        held = ((name, tuple(value.shape)) for name, value in crash.expression.tensors().items())
+        name, shape = next(((name, of) for name, of in held if math.prod(of) == size), (None, None))
+    return ReshapeMisfit(wanted, size, name, shape, found.library)
 
 
+@RECOGNISERS.asked
 def _weights(crash: Crash) -> WeightsMisfit | None:
     message = crash.facts.message
-    differing = list(_WEIGHTS.each(message))
+    differing = list(find_each(message, "torch-weights"))
     if not differing:
         return None
     weights = {found["name"]: (sizes(found["saved"]), sizes(found["built"])) for found in differing}
@@ -369,7 +385,7 @@ def _weights(crash: Crash) -> WeightsMisfit | None:
     return WeightsMisfit(named, weights, pretrained="ignore_mismatched_sizes" in message)
 
 
-@Family("transformers-weights").reader
+@RECOGNISERS.reading("transformers-weights")
 def _pretrained_weights(crash: Crash, found: Found) -> WeightsMisfit | None:
     """Read the table that transformers 5 prints before it fails, from the frame that holds it."""
     for variables in crash.inward("log_state_dict_report"):
@@ -385,15 +401,56 @@ def _pretrained_weights(crash: Crash, found: Found) -> WeightsMisfit | None:
     return WeightsMisfit("model" if model is None else model[1], weights, pretrained=True) if weights else None
 
 
-RECOGNISERS: tuple[Recogniser, ...] = (
-    _linear,
-    _convolution,
-    _axes,
-    _sized_layer,
-    _matrix_product,
-    _element_wise,
-    _concatenation,
-    _reshape,
-    _weights,
-    _pretrained_weights,
-)
+@RECOGNISERS.reading("keras-axis")
+def _keras_axis(crash: Crash, found: Found) -> LayerMisfit | None:
+    shape = sizes_or_none(found["shape"])
+    axis = int(found["axis"]) % len(shape)
+    return _misfit(crash, found, int(found["wanted"]), shape, axis)
+
+
+def _misfit(crash: Crash, found: Found, wanted: int, shape: Shape, axis: int) -> LayerMisfit | None:
+    layer, got = found.get("layer"), shape[axis]
+    if got is None:
+        return None
+    return LayerMisfit(wanted, got, _class(crash, layer), layer, None, shape, axis, library="keras")
+
+
+def _class(crash: Crash, name: str | None) -> str | None:
+    """Look the layer up by its name in the model that the frames hold; what has no name is the model itself."""
+    if name is None:
+        return "model"
+    for call in calls(crash):
+        flat: Callable[[], Any] = getattr(call.model, "_flatten_layers", list)
+        for layer in flat():
+            if layer.name == name:
+                return type(layer).__name__
+    return None
+
+
+@RECOGNISERS.reading("keras-axes")
+def _keras_axes(crash: Crash, found: Found) -> AxesMisfit | None:
+    bound = {"min_": "at least ", "max_": "at most "}.get(found.get("bound") or "", "")
+    shape = None if found.get("shape") is None else sizes_or_none(found["shape"])
+    return _other_axes(crash, found, f"{bound}{found['wanted']}", int(found.get("got") or len(shape or ())), shape)
+
+
+def _other_axes(crash: Crash, found: Found, wanted: str, got: int, shape: Shape | None) -> AxesMisfit:
+    layer = found.get("layer")
+    return AxesMisfit(wanted, got, _class(crash, layer), layer, shape, library="keras")
+
+
+@RECOGNISERS.reading("keras-whole-shape")
+def _whole_shape(crash: Crash, found: Found) -> LayerMisfit | AxesMisfit | None:
+    """Read the message of a model, which compares its input's whole shape with what it was built for."""
+    wanted, shape = sizes_or_none(found["wanted"]), sizes_or_none(found["shape"])
+    if not wanted or not shape:
+        return None
+    if len(wanted) == 2 and len(shape) > 2 and wanted[1] is not None and shape[-1] is not None:
+        return _misfit(crash, found, wanted[1], shape, len(shape) - 1)
+    if len(wanted) != len(shape):
+        return _other_axes(crash, found, str(len(wanted)), len(shape), shape)
+    for axis in reversed(range(len(wanted))):
+        size, got = wanted[axis], shape[axis]
+        if size is not None and got is not None and size != got:
+            return _misfit(crash, found, size, shape, axis)
+    return None
