@@ -19,7 +19,6 @@ from diagnostics.collectors.shared.arrays import (
     configured_classes,
     is_tensor,
     outputs_setting,
-    target_name,
     to_array,
 )
 from diagnostics.facts.array import Array
@@ -52,7 +51,6 @@ _SET_TO_BLOCK = re.compile(  # not the message's own words, "consider passing CU
 )
 
 DATASETS_READ = 4  # each may take seconds
-ROWS_READ = 512  # labels of a dataset; enough for a class of 1% to be among them with probability 0.994
 MOST_LINES = 12  # a step with more calls than that is not narrowed down by listing them
 # Methods that work on the host alone, only move data, or wait for the device instead of giving it work.
 _HOST_METHODS = frozenset(
@@ -188,23 +186,13 @@ def _on_host(value: Any) -> Array | None:
 
 def _of_dataset(dataset: Any) -> Array | None:
     """Read class labels, integers (rows,), spread over a dataset; None if its rows hold none."""
+    from diagnostics.collectors.pytorch.data import class_labels
     from diagnostics.collectors.shared.dataset_rows import sample_rows
 
     try:
-        rows = sample_rows(dataset, ROWS_READ).rows
+        return class_labels(sample_rows(dataset).rows)
     except Exception:  # the user's own code, on a day on which things fail
         return None
-    found = []
-    for row in rows:
-        name = target_name(row)
-        if name is None:
-            return None
-        label = row[name] if isinstance(row, Mapping) else row[int(name)]
-        if isinstance(label, bool | float) or (is_tensor(label) and (label.ndim or label.is_floating_point())):
-            return None
-        found.append(int(label))
-    array = to_array(found)
-    return array if array is not None and array.dtype.kind in "iu" else None
 
 
 def _tokens_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:

@@ -6,16 +6,17 @@ None for one reason, which the line shows. A line that asks by name (``sample["i
 
 from __future__ import annotations
 
-import re
+import functools
 from pathlib import Path
+from typing import Any
 
 from diagnostics.collectors.tracebacks.nature import package_of
-from diagnostics.collectors.tracebacks.unknown_errors import compiled, tables
-from diagnostics.facts.crash import FrameFacts, KnownFailure
+from diagnostics.collectors.tracebacks.python_errors import MOST_READ, held
+from diagnostics.collectors.tracebacks.unknown_errors import tables
+from diagnostics.facts.crash import KnownFailure
 
 from .frames import Crash
 
-MOST_READ = 400  # characters of the line, and of the message
 RULE = "mismatched-call"
 FILE = Path(__file__).with_suffix(".toml")
 
@@ -26,34 +27,30 @@ def line_cause(crash: Crash) -> KnownFailure | None:
     Returns:
         None if no row knows the message, or if the line shows no such part, or several.
     """
-    facts = crash.facts
-    line = (facts.frames[-1].code or "")[:MOST_READ] if facts.frames else ""
-    message = facts.message[:MOST_READ]
-    for use in tables(FILE)["uses"] if line else ():
-        said = re.search(use["message"], message)
-        if said is None or use.get("exception", facts.exception) != facts.exception:
-            continue
-        name = re.escape(said.groupdict().get("name", ""))
-        for cause in tables(FILE)["causes"]:
-            if "function" in cause and not _is_librarys(facts.frames[-1], cause["function"]):
-                continue
-            pattern = f"{use.get('before', '')}{cause['pattern']}{use.get('after', '')}".replace("@name@", name)
-            if cause["of"] == use["of"] and (held := _held(pattern, line, "first" in cause)) is not None:
-                held["library"] = package_of(facts.frames[-1])
-                fixes = tuple(fix.format_map(held) for fix in cause["fix"])
-                told = cause["cause"].format_map(held)
-                return KnownFailure(cause.get("rule", RULE), told, fixes, message.splitlines()[0])
-        return None
+    message = crash.facts.message[:MOST_READ]
+    for row in _rows() if crash.facts.frames else ():
+        found = held(row, crash.facts, message)
+        if found is not None and row.get("exception", crash.facts.exception) == crash.facts.exception:
+            found["library"] = package_of(crash.facts.frames[-1])
+            fixes = tuple(fix.format_map(found) for fix in row["fix"])
+            told = row["cause"].format_map(found)
+            return KnownFailure(row.get("rule", RULE), told, fixes, message.splitlines()[0])
     return None
 
 
-def _is_librarys(frame: FrameFacts, function: str) -> bool:
-    return not frame.yours and compiled(function).fullmatch(frame.function.rpartition(".")[2]) is not None
-
-
-def _held(pattern: str, line: str, first: bool) -> dict[str, str] | None:
-    """Return what the groups of a pattern hold; None if the line shows no such value, or several."""
-    matches = {found["held"]: found for found in reversed(list(re.finditer(pattern, line)))}
-    if not matches or (len(matches) > 1 and not first):
-        return None
-    return {group: text or "" for group, text in list(matches.values())[-1].groupdict().items()}
+@functools.cache
+def _rows() -> tuple[dict[str, Any], ...]:
+    """Return a row for each use with each cause of the same kind."""
+    table = tables(FILE)
+    return tuple(
+        {
+            **use,
+            **cause,
+            "pattern": use["message"],
+            "line": use.get("before", "") + cause["pattern"] + use.get("after", ""),
+            "single": "first" not in cause,
+        }
+        for use in table["uses"]
+        for cause in table["causes"]
+        if cause["of"] == use["of"]
+    )

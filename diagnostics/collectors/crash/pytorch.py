@@ -289,7 +289,6 @@ def _devices_differ(crash: Crash, found: Found) -> DevicesDiffer:
     return DevicesDiffer(
         devices,
         {name: str(value.device) for name, value in apart.items()},
-        to_numpy="tensor to numpy" in message,
         odd=odd and (odd["name"], odd["device"]),
         registered=tuple(name for name, value in apart.items() if any(value is part for part in parts)),
     )

@@ -16,6 +16,7 @@ from diagnostics.collectors.tracebacks.parse import (
     Failure,
     failures,
     frames_in,
+    named_lines,
     unwrapped,
 )
 from diagnostics.collectors.tracebacks.python_errors import is_python_error
@@ -31,6 +32,7 @@ from .refused_calls import refused_call
 
 _Explained = tuple[str, CrashFacts, *tuple[Any, ...]]
 """Title, crash, and what is recognised in it."""
+LONGEST = 24_000  # characters of a text in whose lines an error is looked for
 _QUOTED = "explained a message without a traceback"
 _WARNING = "explained a warning"
 _WITHOUT_END = "explained a traceback without its last line"
@@ -139,11 +141,12 @@ def _is_origin(failure: Failure, tail: LauncherTail) -> bool:
 
 
 def _in_lines(text: str) -> Iterator[_Explained]:
-    """Yield the errors in titles: single lines outside a report that does not name them.
+    """Yield the errors that lines name beside a report that does not name them, and what aborted the process.
 
-    That is a launcher's, or a traceback of Keras that was cut where the user's code begins.
+    The report is a launcher's, or a traceback of Keras that was cut where the user's code begins.
     """
-    for error in no_traceback.error_lines(text):
+    named = [failure.last for failure in named_lines(text)] if len(text) <= LONGEST else []
+    for error in (*named, *no_traceback.endings(text)):
         yield _QUOTED, error, *_symptoms(error, text)
 
 

@@ -17,7 +17,7 @@ from diagnostics.facts.crash import CrashFacts, FrameFacts, KnownFailure
 
 MOST_SAID = 320  # characters of the message in the cause
 
-_IMPORTS = ("ImportError", "ModuleNotFoundError", "PackageNotFoundError")
+_IMPORTS = ("ImportError", "ModuleNotFoundError", "PackageNotFoundError", "NameError")
 _EXCLUDES = re.compile(
     r"\bincompatible with\b|\bmutually exclusive\b"
     r"|\b(?:not (?:supported|compatible|allowed)|can(?:not|'t) be \w{3,12})(?: together)? (?:with|when|together)\b"
@@ -35,13 +35,13 @@ def refused_call(crash: CrashFacts) -> KnownFailure | None:
     if last is None or not said or (last.yours and (is_check(crash) or not values_told(crash))):
         return None
     exception = crash.exception.rpartition(".")[2]
-    found = (row for row in entries("refusals") if held(row, crash, f"{exception}: {said}") is not None)
-    row = next(found, None)
+    rows = ((row, held(row, crash, f"{exception}: {said}")) for row in entries("refusals"))
+    row, found = next(((row, found) for row, found in rows if found is not None), (None, {}))
     if row is None or (exception not in _IMPORTS and kind_apart_from_refusals(crash) is not None):
         return None
     shown = said if len(said) <= MOST_SAID else f"{said[:MOST_SAID].rsplit(' ', 1)[0]} ..."
     called = _called(crash.frames)
-    groups = {
+    groups = found | {
         "library": package_of(last),
         "function": last.function,
         "line": f"{last.file}:{last.line}",
@@ -50,10 +50,12 @@ def refused_call(crash: CrashFacts) -> KnownFailure | None:
         "at": "" if crash.where is None else f", at {crash.where}",
         "called": f" in the call of {called}" if called and called != f"{last.function}()" else "",
         "look": _look_of(crash),
+        "said": shown,
+        "path": last.file,
     }
     advised = [f"as the message says: {advice}" for advice in advice_in(crash.message)]
     fixes = [fix.format_map(groups) for fix in row["fix"] if not advised or fix != "{look}"]
-    cause = f"{row['cause'].format_map(groups)} {shown}".strip()
+    cause = row["cause"].format_map(groups).strip()
     return KnownFailure(row["rule"], cause, (*advised, *fixes), said[:MOST_SAID])
 
 

@@ -13,7 +13,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from diagnostics.collectors.tracebacks.nature import package_of
 from diagnostics.collectors.tracebacks.unknown_errors import compiled, entries, of_packages, tables
 from diagnostics.facts.crash import CrashFacts, KnownFailure
 
@@ -176,36 +175,3 @@ def _changes() -> tuple[dict[str, Any], ...]:
         for kind in ("removed", "removed name", "added")
         for name in release.get(kind, ())
     )
-
-
-_NAME = re.compile(r"^name '(?P<name>\w{1,80})' is not defined")
-
-
-@RECOGNISERS.asked
-def _unimported_name(crash: Crash) -> KnownFailure | None:
-    """Recognise that a library uses a name which it imports only where an optional package is found.
-
-    Such an import is guarded by a check (`if is_peft_available():`) or a try, and says nothing where the package
-    is missing: the name is missed later, in the library's own line, as a NameError that reads like a slip of the
-    user's.
-
-    Returns:
-        None if the line is the user's, if Python 2 had the name, or if the library imports all that it uses.
-    """
-    facts = crash.facts
-    last = facts.frames[-1] if facts.frames else None
-    if facts.exception != "NameError" or last is None or last.yours:
-        return None
-    found, library = _NAME.match(facts.message), package_of(last)
-    if found is None or of_packages("guarding").fullmatch(library) is None:
-        return None
-    name = found["name"]
-    if name == "_C" or name in entries("python_2"):
-        return None
-    held = {"name": name, "library": library, "pip": library.replace("_", "-"), "at": f"{last.file}:{last.line}"}
-    brought = (package for package, names in entries("brings").items() if compiled(names).fullmatch(name))
-    package = next(brought, held["pip"])
-    if package == held["pip"]:
-        return _told("not imported", facts, file=last.file, **held)
-    module = {"pillow": "PIL", "opencv-python": "cv2"}.get(package, package.replace("-", "_"))
-    return _told("no package", facts, package=package, module=module, **held)

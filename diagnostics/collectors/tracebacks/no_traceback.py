@@ -123,26 +123,10 @@ def _may_end_a_run(line: str) -> bool:
 def lines_of(quoted: CrashFacts) -> Iterator[CrashFacts]:
     """Yield each line of a quoted message by itself, without quotes, and with the exception that it names."""
     for line in quoted.message.splitlines():
-        named = _NAMED.search(line)
-        yield CrashFacts("", _unquoted(line), (), live=False) if named is None else _by_name(named)
-
-
-def error_lines(text: str) -> Iterator[CrashFacts]:
-    """Yield the errors that lines of a short text name at their beginning, behind marks of a title or quote.
-
-    Then comes what aborted a process, of which a launcher reports only that.
-    """
-    lines = text.splitlines() if len(text) <= MOST_LINES * 400 else []
-    for line in lines:
-        named = _NAMED.match(line.lstrip(" #>*-"))
-        if named is not None:
-            yield _by_name(named)
-    yield from endings(text)
-
-
-def _by_name(named: re.Match[str]) -> CrashFacts:
-    name = (named["quoted"] or named["name"]).rpartition(".")[2]
-    return CrashFacts(name, _unquoted(named["words"] or named["message"]), (), live=False)
+        name, message = "", line
+        if (named := _NAMED.search(line)) is not None:
+            name, message = named["quoted"] or named["name"], named["words"] or named["message"]
+        yield CrashFacts(name.rpartition(".")[2], _unquoted(message), (), live=False)
 
 
 def _unquoted(message: str) -> str:

@@ -81,13 +81,14 @@ def failures(text: str) -> list[Failure]:
     traceback, a line that names an exception (``IndexError: Target 2 is out of bounds.``) counts as one without
     frames. An empty list: there is none.
     """
-    found: list[Failure] = []
     told = streams(text)
-    for stream in told:
-        found += _in_stream(rewritten(stream.lines), stream.process)
-    if not found:
-        found = [failure for stream in told for failure in _last_lines(stream.lines, stream.process)]
-    return sorted(found, key=lambda failure: failure.line)
+    found = [failure for stream in told for failure in _in_stream(rewritten(stream.lines), stream.process)]
+    return sorted(found or named_lines(text), key=lambda failure: failure.line)
+
+
+def named_lines(text: str) -> list[Failure]:
+    """Find the lines that name an exception, whether there is a traceback beside them or not."""
+    return [failure for stream in streams(text) for failure in _last_lines(stream.lines, stream.process)]
 
 
 def frames_in(text: str) -> tuple[FrameFacts, ...]:

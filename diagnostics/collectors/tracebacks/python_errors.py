@@ -49,15 +49,24 @@ def held(row: dict[str, Any], crash: CrashFacts, message: str) -> dict[str, str]
         "line": _line_of(crash),
         "caller": crash.frames[-2].code or "" if len(crash.frames) > 1 else "",
         "file": "" if last is None or last.yours else last.file.replace("\\", "/"),
-        "function": "" if last is None else last.function,
+        "function": "" if last is None or last.yours else last.function.rpartition(".")[2],
     }
     groups: dict[str, str] = {}
     for key, text in texts.items():
         names = entries("packages") | groups
-        found = compiled(_NAMED.sub(lambda name: names[name[1]], row.get(key, ""))).search(text)  # noqa: B023
-        if found is None:
+        pattern = compiled(_NAMED.sub(lambda name: names[name[1]], row.get(key, "")))  # noqa: B023
+        found = pattern.search(text)
+        several = key == "line" and row.get("single") and len({one["held"] for one in pattern.finditer(text)}) > 1
+        if found is None or several:
             return None
         groups |= _groups(found)
+    groups["pip"] = groups.get("package", "").replace("_", "-")
+    if "patterns" in row:
+        of_keys = entries(row["patterns"]).items()
+        keys = (key for key, names in of_keys if compiled(names).fullmatch(groups["name"]))
+        groups["entry"] = next(keys, groups["pip"])
+        if groups["entry"] == groups["pip"]:
+            return None
     if "table" in row:
         table = entries(row["table"])
         if groups["name"] not in table:
@@ -66,7 +75,7 @@ def held(row: dict[str, Any], crash: CrashFacts, message: str) -> dict[str, str]
     if "held" in row:
         ending = _NAMED.sub(lambda name: groups[name[1]], row["held"])
         groups["held"] = expression_before(texts["line"], ending) or row["unnamed"].format_map(groups)
-    return groups | {"pip": groups.get("package", "").replace("_", "-")}
+    return groups
 
 
 _OUT_OF_RANGE = re.compile(r"^(?:list|tuple|string|pop) ?\w* (?:index )?out of range")

@@ -156,14 +156,12 @@ class DevicesDiffer:
     Attributes:
         devices: as the framework names them.
         tensors: device by variable name, for tensors in the frame that failed.
-        to_numpy: whether the operation was a conversion to NumPy, which works on the CPU only.
         odd: name in the operation, and device, of the one argument that the message sets apart from the others.
         registered: names in `tensors` of parameters and buffers, which move with their module.
     """
 
     devices: tuple[str, ...]
     tensors: Mapping[str, str] = field(default_factory=dict)
-    to_numpy: bool = False
     odd: tuple[str, str] | None = None
     registered: tuple[str, ...] = ()
 

@@ -297,10 +297,13 @@ def _is_empty(value: Any) -> bool:
 
 
 def _is_written_number(value: Any) -> bool:
+    if not is_a(value, str):
+        return False
     try:
-        return is_a(value, str) and float(value) is not None
+        float(value)
     except ValueError:
         return False
+    return True
 
 
 _WHOLE = _Need(
@@ -319,7 +322,7 @@ _ELEMENT = _Need(
     ),
 )
 _NUMBER = _Need(
-    re.compile(r"\bstr\b"),
+    re.compile(r"\b(?:str|sequence)\b"),
     _is_written_number,
     "a text and not a number",
     ("float({source}), or a number where it is set: YAML reads 1e-3 as a text",),

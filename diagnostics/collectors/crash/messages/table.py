@@ -36,7 +36,7 @@ class Message:
         kind: what the recogniser makes of it, where its rows differ; of a row that explains itself: its evidence.
         framework: whose wording it is, with the library's usual name.
         exception: class name that comes with it.
-        proves: what the message proves, in a few words.
+        proves: what the message proves, in a few words; of a row that a recogniser reads, as the next.
         unknown: what the text cannot tell; empty if nothing is missing.
         needs: what else must be known for the rule to be named; empty if the message alone does.
         frames: files of a traceback that meets `needs`, for the tests.
