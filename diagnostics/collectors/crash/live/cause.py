@@ -12,9 +12,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import ModuleType, UnionType
 from typing import Any
 
+from diagnostics.collectors.tracebacks.unknown_errors import compiled, tables
 from diagnostics.text.join import count_of, listed
 
 from .expression import Expression, shown
@@ -30,6 +32,7 @@ from .values import (
     length_of,
 )
 
+FILE = Path(__file__).with_suffix(".toml")
 RULE = "mismatched-call"
 MOST_READ = 400  # characters of a message
 
@@ -84,6 +87,15 @@ def proof_of(kind: type[BaseException], message: str, failed: Expression, *, in_
     return next((proof for proof in proofs if proof is not None), None)
 
 
+def _proof(kind: str, failed: Expression, source: str, value: Any = None, /, **held: Any) -> Proof:
+    """Fill the sentences of a kind of proof, in which one value decides."""
+    said = tables(FILE)[kind]
+    held = {"source": source, "value": described(value), **held}
+    held |= {"given": _given_by(failed, source), "look": _look(failed, source)}
+    fixes = tuple(fix.format_map(held) for fix in said["fix"])
+    return Proof(said["cause"].format_map(held), fixes, said.get("rule", RULE), said.get("whole", False))
+
+
 def _given_by(failed: Expression, source: str) -> str:
     """Say which line gave a variable, or the object that holds it, its value; empty if that is not certain."""
     origin = failed.origin(source)
@@ -104,16 +116,15 @@ def _index(error: Error, failed: Expression, node: ast.Subscript) -> Proof | Non
     length, source = length_of(held), shown(node.value)
     if not length or type(key) is not int or is_array(held):
         return None
-    index = shown(node.slice)
-    told = "" if isinstance(node.slice, ast.Constant) else f", and {index} is {key}"
-    return Proof(
-        f"{source} has {count_of(length, 'element')}, with indices up to {length - 1}{told}: {source} is "
-        f"{described(held, parts=False)}.{_given_by(failed, source)}",
-        (
-            _look(failed, source)
-            if isinstance(node.slice, ast.Constant)
-            else f"compare {index} with len({source}) where it is computed: a count from 1, or of another list",
-        ),
+    return _proof(
+        "index" if isinstance(node.slice, ast.Constant) else "computed index",
+        failed,
+        source,
+        value=described(held, parts=False),
+        count=count_of(length, "element"),
+        last=length - 1,
+        index=shown(node.slice),
+        key=key,
     )
 
 
@@ -127,11 +138,8 @@ def _key(error: Error, failed: Expression, node: ast.Subscript) -> Proof | None:
     near = near or difflib.get_close_matches(str(key), texts, n=1, cutoff=0.8)
     hint = f" The closest is {near[0]!r}." if near else ""
     asked = f"{key!r}" if isinstance(node.slice, ast.Constant) else f"{key!r} ({shown(node.slice)})"
-    fix = f"{source}[{near[0]!r}]" if near else f"ask {source} for a key that it has"
-    return Proof(
-        f"{source} has no key {asked}: it is {described(held)}.{hint}{_given_by(failed, source)}",
-        (fix, f"{_look(failed, source)}: an earlier step named the entry otherwise, or dropped it"),
-    )
+    instead = f"{source}[{near[0]!r}]" if near else f"ask {source} for a key that it has"
+    return _proof("key", failed, source, held, asked=asked, hint=hint, instead=instead)
 
 
 def _attribute(error: Error, failed: Expression, node: ast.Attribute) -> Proof | None:
@@ -142,31 +150,19 @@ def _attribute(error: Error, failed: Expression, node: ast.Attribute) -> Proof |
         return several
     plain = is_a(value, list, tuple, dict, str, int, float) or is_array(value)
     if plain and type(value).__module__ in ("builtins", "numpy", "torch"):
-        fixes = [_look(failed, source)]
-        if is_a(value, list, tuple) and node.attr in ("to", "cuda", "cpu", "float", "detach"):
-            fixes.insert(0, f"[part.{node.attr}(...) for part in {source}]")
-        return Proof(
-            f"{source} is {described(value)}, which has no {node.attr}.{_given_by(failed, source)}", tuple(fixes)
-        )
+        of_parts = is_a(value, list, tuple) and node.attr in ("to", "cuda", "cpu", "float", "detach")
+        kind = "attribute of parts" if of_parts else "attribute"
+        return _proof(kind, failed, source, value, name=node.attr)
     held = attributes_of(value)
     within = {name: part for name, part in held.items() if _has(part, node.attr)}
     inner = next((name for name in ("module", "_orig_mod", "model", "base_model") if name in within), None)
     if inner is not None:
-        return Proof(
-            f"{source} is {described(value)}, which has no {node.attr}; {source}.{inner} is "
-            f"{described(within[inner])} and has one.{_given_by(failed, source)}",
-            (f"{source}.{inner}.{node.attr}", "keep the model itself in a variable before it is wrapped"),
-        )
+        told = described(within[inner])
+        return _proof("attribute within", failed, source, value, name=node.attr, inner=inner, within=told)
     names = {*held, *(name for kind in type(value).__mro__ for name in kind.__dict__)}
     names = {name for name in names if is_a(name, str) and not name.startswith("__")}
     near = difflib.get_close_matches(node.attr, sorted(names), n=1, cutoff=0.6)
-    if near:
-        return Proof(
-            f"{source} is {described(value)}, which has no {node.attr}; it has {near[0]}."
-            f"{_given_by(failed, source)}",
-            (f"{source}.{near[0]}, if that is meant", f"set {node.attr} where {source} is made, if it is another"),
-        )
-    return None
+    return _proof("attribute misspelt", failed, source, value, name=node.attr, near=near[0]) if near else None
 
 
 def _has(value: Any, name: str) -> bool:
@@ -187,12 +183,8 @@ def _of_several(failed: Expression, source: str, value: Any, refused: Error | No
     if refused is not None and (asked, count) not in names and not refused.is_of_a_tuple:
         return None
     taken = names.get((asked, count)) or ", ".join((source.rpartition(".")[2], *("_" * (count - 1))))
-    return Proof(
-        f"{source} is {described(value)}: {call}, on line {origin.lineno}, returns {count} values, and {source} "
-        "holds them all.",
-        (f"{taken} = {call}", f"{source}[0] where only the first is meant"),
-        is_whole=True,
-    )
+    line = origin.lineno
+    return _proof("several values", failed, source, value, call=call, line=line, count=count, taken=taken)
 
 
 def _several_values(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
@@ -222,14 +214,8 @@ def _nothing(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
     owner, _, name = source.rpartition(".")
     held = evaluate(ast.parse(owner, mode="eval").body, failed.names) if owner else MISSING
     has = "" if held is MISSING else f", where {owner} is {described(held)}"
-    fixes = [_look(failed, source)]
-    if name == "loss":
-        fixes.insert(
-            0, f"pass labels to the call that returned {owner or source}: without them it computes no loss"
-        )
-    return Proof(
-        f"{source} is None{has}.{_given_by(failed, source)}", (*fixes, f"if {source} is not None, before it")
-    )
+    kind = "no loss" if name == "loss" else "None"
+    return _proof(kind, failed, source, has=has, owner=owner or source)
 
 
 def _called(error: Error, failed: Expression, node: ast.Call) -> Proof | None:
@@ -241,12 +227,9 @@ def _called(error: Error, failed: Expression, node: ast.Call) -> Proof | None:
     if is_a(called, ModuleType):
         name = str(called.__dict__.get("__name__"))
         same = name.rpartition(".")[2] == source
-        fix = f"from {name} import {source}" if same else f"{source}.NAME(...), a function that it holds"
-        return Proof(f"{source} is {described(called)}, and is called.", (fix,))
-    return Proof(
-        f"{source} is {described(called)}, and is called.{_given_by(failed, source)}",
-        (f"{source} without the brackets, or another name for the variable that hides a function",),
-    )
+        instead = f"from {name} import {source}" if same else f"{source}.NAME(...), a function that it holds"
+        return _proof("module", failed, source, called, instead=instead)
+    return _proof("called", failed, source, called)
 
 
 def _operands(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
@@ -255,39 +238,15 @@ def _operands(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
     if not any(is_a(value, str, list, tuple, dict) for _, value in parts):
         return None
     told = listed(f"{source} is {described(value)}" for source, value in parts)
-    return Proof(f"{told}.{_given_by(failed, parts[0][0])}", (_look(failed, parts[0][0]),))
+    return _proof("operands", failed, parts[0][0], told=told)
 
 
-@dataclass(frozen=True)
-class _Need:
-    """What a call asks of each of its values.
-
-    Attributes:
-        words: of a message that says so.
-        lacks: whether a value does not have it.
-        asked: the sentence that follows the value; ``{call}`` is replaced by the call.
-        fixes: where ``{source}`` is the value, and ``{look}`` where it is set.
-    """
-
-    words: re.Pattern[str]
-    lacks: Callable[[Any], bool]
-    asked: str
-    fixes: tuple[str, ...]
-
-
-def _unfit(need: _Need, error: Error, failed: Expression, node: ast.AST) -> Proof | None:
-    """Name the one value that does not have what the message says that the call needs."""
-    if not need.words.search(error.message):
+def _unfit(kind: str, error: Error, failed: Expression, node: ast.AST) -> Proof | None:
+    """Name the one value that lacks what the message says that the call needs."""
+    if not compiled(tables(FILE)[kind]["words"]).search(error.message):
         return None
-    unfit = [(source, value) for source, value in failed.known() if need.lacks(value)]
-    if len(unfit) != 1:
-        return None
-    source, value = unfit[0]
-    asked = need.asked.format(call=failed.source)
-    return Proof(
-        f"{source} is {described(value)}, {asked}.{_given_by(failed, source)}",
-        tuple(fix.format(source=source, look=_look(failed, source)) for fix in need.fixes),
-    )
+    unfit = [(source, value) for source, value in failed.known() if _LACKS[kind](value)]
+    return _proof(kind, failed, *unfit[0], call=failed.source) if len(unfit) == 1 else None
 
 
 def _is_empty(value: Any) -> bool:
@@ -306,39 +265,14 @@ def _is_written_number(value: Any) -> bool:
     return True
 
 
-_WHOLE = _Need(
-    re.compile(r"'float' object cannot be interpreted as an integer|slice indices must be integers"),
-    lambda value: type(value) is float,
-    "a float, and {call} needs a whole number",
-    ("int({source}), or // in place of / where it is computed",),
-)
-_ELEMENT = _Need(
-    re.compile(r"index out of range"),
-    _is_empty,
-    "and {call} asks for an element of it",
-    (
-        "{look}: a folder or pattern without a match, or a filter that keeps nothing",
-        "if not {source}: raise an error that names the folder, so that the next run says so",
-    ),
-)
-_NUMBER = _Need(
-    re.compile(r"\b(?:str|sequence)\b"),
-    _is_written_number,
-    "a text and not a number",
-    ("float({source}), or a number where it is set: YAML reads 1e-3 as a text",),
-)
-_SOME = _Need(
-    re.compile(r"\bempty\b|zero-size|at least one|need at least|no (?:data|elements)\b"),
-    _is_empty,
-    "and {call} needs something in it",
-    ("{look}: nothing was loaded, or a filter kept nothing", "skip the call if {source} is empty"),
-)
-_FINITE = _Need(
-    re.compile(r"\bnan\b|infinit|\binf\b|invalid (?:numeric|values?)|not finite|non-?finite", re.IGNORECASE),
-    lambda value: "NaN or infinite" in described(value),
-    "and {call} takes finite numbers only",
-    ("{look}: the first line after which it is not finite is the cause",),
-)
+_LACKS: dict[str, Callable[[Any], bool]] = {
+    "whole number": lambda value: type(value) is float,
+    "element": _is_empty,
+    "number": _is_written_number,
+    "something": _is_empty,
+    "finite numbers": lambda value: "NaN or infinite" in described(value),
+}
+"""Whether a value lacks what a call needs."""
 
 
 def _unset(error: Error, failed: Expression, node: ast.Name) -> Proof | None:
@@ -357,11 +291,7 @@ def _unset(error: Error, failed: Expression, node: ast.Name) -> Proof | None:
         over, value = next(((source, held) for source, held in found if length_of(held) == 0), (over, MISSING))
     if length_of(value) != 0:
         return None
-    return Proof(
-        f"{node.id} has no value: only the loop over {over} (line {loops[0].lineno}) sets it, and {over} is "
-        f"{described(value)}.{_given_by(failed, over)}",
-        (_look(failed, over), f"{node.id} = ... before the loop, if it may be empty"),
-    )
+    return _proof("unset", failed, over, value, name=node.id, line=loops[0].lineno)
 
 
 def _stores(node: ast.AST, name: str) -> bool:
@@ -378,11 +308,7 @@ def _divided(error: Error, failed: Expression, node: ast.BinOp | ast.AugAssign) 
     if counted is not None:
         parts = [(shown(counted), evaluate(counted, failed.names))]
     of = f": {parts[0][0]} is {described(parts[0][1])}" if parts else ""
-    name = parts[0][0] if parts else source
-    return Proof(
-        f"{source} is 0{of}.{_given_by(failed, name)}",
-        (f"{_look(failed, name)}: most often nothing was loaded or counted",),
-    )
+    return _proof("divided", failed, parts[0][0] if parts else source, by=source, of=of)
 
 
 def _unpacked(error: Error, failed: Expression, node: ast.Tuple | ast.List) -> Proof | None:
@@ -394,12 +320,9 @@ def _unpacked(error: Error, failed: Expression, node: ast.Tuple | ast.List) -> P
         return None
     keys, names = keys_of(value), shown(node).strip("()")
     by_name = ", ".join(f"{source}[{key!r}]" for key in (keys or ())[:wanted])
-    fix = f"{names} = {by_name}" if keys else f"take it apart into {length_of(value)} names"
-    return Proof(
-        f"{source} is {described(value)}, and the line takes it apart into {wanted} names ({names})."
-        f"{' Taken apart, a dict gives its keys.' if is_a(value, dict) else ''}{_given_by(failed, source)}",
-        (fix, _look(failed, source)),
-    )
+    instead = f"{names} = {by_name}" if keys else f"take it apart into {length_of(value)} names"
+    of_dict = " Taken apart, a dict gives its keys." if is_a(value, dict) else ""
+    return _proof("unpacked", failed, source, value, wanted=wanted, names=names, keys=of_dict, instead=instead)
 
 
 _DEVICES = re.compile(r"\bdevices?\b")
@@ -443,18 +366,9 @@ def _devices(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
         if not apart and (len(places) > 1 or place != "cpu"):
             continue
         beside = f", and {listed(apart)}" if apart else ""
-        on_cpu = " on cpu" if place == "cpu" else ""
-        return Proof(
-            f"{source} is {described(tensors[source])}{on_cpu}{beside}: it is a plain attribute of "
-            f"{class_of(held)}, neither a parameter nor a buffer, so model.to(device) leaves it behind."
-            f"{_given_by(failed, source)}",
-            (
-                f'{owner}.register_buffer("{name}", ..., persistent=False) in __init__',
-                f"{source}.to(x.device) in forward, for a tensor that changes",
-            ),
-            rule="device-mismatch",
-            is_whole=True,
-        )
+        where = f"{' on cpu' if place == 'cpu' else ''}{beside}"
+        kind, value = class_of(held), tensors[source]
+        return _proof("devices", failed, source, value, places=where, kind=kind, owner=owner, name=name)
     return None
 
 
@@ -463,13 +377,13 @@ _Reader = tuple[
 ]
 """What it reads: classes of exceptions, and of the expression that failed."""
 _IN_OWN_FRAME: tuple[_Reader, ...] = (
-    ((IndexError,), ast.Subscript, partial(_unfit, _ELEMENT)),
+    ((IndexError,), ast.Subscript, partial(_unfit, "element")),
     ((IndexError,), ast.Subscript, _index),
     ((UnboundLocalError,), ast.Name, _unset),
     ((ZeroDivisionError,), ast.BinOp | ast.AugAssign, _divided),
     ((ValueError, TypeError), ast.Tuple | ast.List, _unpacked),
     ((TypeError, AttributeError, ValueError), ast.AST, _nothing),
-    ((TypeError,), ast.AST, partial(_unfit, _WHOLE)),
+    ((TypeError,), ast.AST, partial(_unfit, "whole number")),
 )
 """What Python or compiled code refuses in the user's line; a library may take None and fail otherwise."""
 _IN_ANY_FRAME: tuple[_Reader, ...] = (
@@ -477,9 +391,9 @@ _IN_ANY_FRAME: tuple[_Reader, ...] = (
     ((AttributeError,), ast.Attribute, _attribute),
     ((RuntimeError,), ast.AST, _devices),
     ((TypeError, ValueError, RuntimeError), ast.AST, _several_values),
-    ((TypeError,), ast.Call | ast.BinOp | ast.Compare | ast.AugAssign, partial(_unfit, _NUMBER)),
+    ((TypeError,), ast.Call | ast.BinOp | ast.Compare | ast.AugAssign, partial(_unfit, "number")),
     ((TypeError,), ast.Call, _called),
     ((TypeError,), ast.BinOp | ast.Compare | ast.Subscript | ast.AugAssign, _operands),
-    ((ValueError, RuntimeError, TypeError, IndexError), ast.AST, partial(_unfit, _SOME)),
-    ((ValueError, RuntimeError), ast.AST, partial(_unfit, _FINITE)),
+    ((ValueError, RuntimeError, TypeError, IndexError), ast.AST, partial(_unfit, "something")),
+    ((ValueError, RuntimeError), ast.AST, partial(_unfit, "finite numbers")),
 )
