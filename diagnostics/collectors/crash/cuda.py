@@ -21,6 +21,7 @@ from diagnostics.collectors.shared.arrays import (
     outputs_setting,
     to_array,
 )
+from diagnostics.collectors.tracebacks.unknown_errors import of_packages
 from diagnostics.facts.array import Array
 from diagnostics.facts.crash import AsynchronousErrorCrash, FrameFacts, Symptom
 from diagnostics.facts.crash.data import LabelBeyondOutputs, NotProbabilities, TokenBeyondEmbedding
@@ -52,15 +53,6 @@ _SET_TO_BLOCK = re.compile(  # not the message's own words, "consider passing CU
 
 DATASETS_READ = 4  # each may take seconds
 MOST_LINES = 12  # a step with more calls than that is not narrowed down by listing them
-# Methods that work on the host alone, only move data, or wait for the device instead of giving it work.
-_HOST_METHODS = frozenset(
-    {"append", "extend", "update", "items", "keys", "values", "get", "format", "write", "split", "join", "strip"}
-    | {"pop", "copy", "sort", "index", "count", "lower", "upper", "startswith", "endswith"}
-    | {"set_postfix", "set_description", "info", "debug", "warning", "time", "perf_counter", "monotonic"}
-    | {"to", "cuda", "cpu", "item", "tolist", "numpy", "synchronize", "size"}
-    | {"train", "eval", "zero_grad", "parameters", "state_dict", "no_grad", "autocast", "manual_seed"}
-)
-_HOST_FUNCTIONS = frozenset([*dir(builtins), "tqdm", "set_seed"])
 
 
 @RECOGNISERS.reading("device-failure")
@@ -275,6 +267,8 @@ def _gives_work(nodes: Iterable[ast.AST]) -> bool:
 
 
 def _is_host_only(function: ast.expr) -> bool:
+    of_host = of_packages("on_host")
     if isinstance(function, ast.Attribute):
-        return function.attr in _HOST_METHODS
-    return isinstance(function, ast.Name) and function.id in _HOST_METHODS | _HOST_FUNCTIONS
+        return of_host.fullmatch(function.attr) is not None
+    known = isinstance(function, ast.Name) and (function.id in dir(builtins) or of_host.fullmatch(function.id))
+    return bool(known)

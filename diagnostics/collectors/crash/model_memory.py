@@ -115,13 +115,13 @@ def _keras_state(optimizer: Any) -> list[Any]:
 def _bytes(arrays: Iterable[Any]) -> int:
     """Return the bytes of tensors or variables, of tied ones once."""
     each = {id(array): array for array in arrays}.values()
-    return sum(math.prod(map(int, array.shape)) * dtype_bytes(str(array.dtype)) for array in each)
+    return sum(math.prod(map(int, array.shape)) * (dtype_bytes(str(array.dtype)) or 1) for array in each)
 
 
-def dtype_bytes(name: str) -> int:
-    """Return the bytes of one element, by a dtype's name in Python or in C++."""
+def dtype_bytes(name: str) -> int | None:
+    """Return the bytes of one element, by a dtype's name in Python or in C++; None if it is not known."""
     bits = re.search(r"\d+", entries("dtypes").get(name, name))
-    return 1 if bits is None else int(bits[0]) // 8
+    return int(bits[0]) // 8 if bits else 1 if name.endswith("bool") else None
 
 
 def _batch(crash: Crash, model: Any) -> tuple[int | None, int | None]:

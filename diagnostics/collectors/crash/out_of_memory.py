@@ -114,8 +114,8 @@ def _of_tensorflow(exception: str, message: str, log: str) -> OutOfMemoryCrash |
     tried = _size(found["size"], "SIZE") if found.kind == "size" else None
     if tried is None:
         tried = _bytes_or_size(r"ran out of memory trying to allocate ", both)
-    if shape is not None and dtype is not None:
-        tried = math.prod(shape) * dtype_bytes(dtype)
+    if shape is not None and (each := dtype_bytes(dtype or "")) is not None:
+        tried = math.prod(shape) * each
     capacity, free, allocated, reserved = _of_pool(both, tried)
     return OutOfMemoryCrash(
         framework="TensorFlow",
@@ -165,7 +165,7 @@ def _of_system(exception: str, message: str, log: str) -> OutOfMemoryCrash | Non
     if found is None and exception != "SIGKILL":
         return None
     worker = found is not None and found.kind == "worker"
-    loads = not worker and _last_progress(log) == "loading"
+    loads = not worker and _was_loading(log)
     return OutOfMemoryCrash(None, "CPU", killed=True, worker=worker, while_loading=loads)
 
 
@@ -175,12 +175,10 @@ _PROGRESS = re.compile(
 )
 
 
-def _last_progress(log: str) -> str | None:
-    """Return ``loading`` if the last progress bar of a text is a checkpoint's, and did not end; else None."""
-    last = None
-    for last in _PROGRESS.finditer(log):  # noqa: B007 - only the last one counts
-        pass
-    return "loading" if last is not None and last["loading"] and last["percent"] != "100" else None
+def _was_loading(log: str) -> bool:
+    """Whether the last progress bar of a text is a checkpoint's, and did not end."""
+    bars = list(_PROGRESS.finditer(log))
+    return bool(bars) and bars[-1]["loading"] is not None and bars[-1]["percent"] != "100"
 
 
 def _host_room(message: str) -> tuple[int | None, int | None]:

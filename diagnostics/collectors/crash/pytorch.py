@@ -43,34 +43,31 @@ _DECOMPOSED = re.compile(r"^torch[\\/]_(?:decomp|meta_registrations|prims|prims_
 """Files in which an operation is made of others, whose arguments are called a and b."""
 
 
+def _holding(crash: Crash, *names: str, functions: Iterable[str] = ()) -> Mapping[str, Any] | None:
+    """Return the variables of the innermost frame, perhaps of a function, that holds tensors of these names."""
+    held = crash.inward(*functions)
+    return next((variables for variables in held if all(is_tensor(variables.get(name)) for name in names)), None)
+
+
 @RECOGNISERS.reading("torch-labels")
 def _label_beyond_outputs(crash: Crash, found: Found) -> LabelBeyondOutputs | None:
     label = found.number("label")
-    for variables in crash.inward(*functions_for("classes")):
-        logits: Any = variables.get("input")
-        target: Any = variables.get("target")
-        if is_tensor(logits) and is_tensor(target) and logits.ndim >= 1:
-            return LabelBeyondOutputs(
-                label=label,
-                labels=to_array(target),
-                num_outputs=int(logits.shape[min(1, logits.ndim - 1)]),
-                ignore_index=variables.get("ignore_index"),
-                outputs_setting=_setting_in_frames(crash),
-            )
-    return LabelBeyondOutputs(label=label)
+    held = _holding(crash, "input", "target", functions=functions_for("classes"))
+    if held is None or held["input"].ndim < 1:
+        return LabelBeyondOutputs(label=label)
+    settings = (outputs_setting(variables.get("self")) for variables in crash.inward())
+    return LabelBeyondOutputs(
+        label=label,
+        labels=to_array(held["target"]),
+        num_outputs=int(held["input"].shape[min(1, held["input"].ndim - 1)]),
+        ignore_index=held.get("ignore_index"),
+        outputs_setting=next((told for told in settings if told != OUTPUTS_SETTING), OUTPUTS_SETTING),
+    )
 
 
 _UNEVEN = re.compile(r"expected sequence of length (?P<one>\d{1,15}) at dim \d{1,3} \(got (?P<other>\d{1,15})\)")
 STRINGS = "too many dimensions 'str'"  # of the exception from which the one about padding was raised
 NAMELESS = "the examples"  # stands for the column's name where examples are not dicts or tuples
-
-
-def _setting_in_frames(crash: Crash) -> str:
-    for variables in crash.inward():
-        setting = outputs_setting(variables.get("self"))
-        if setting != OUTPUTS_SETTING:
-            return setting
-    return OUTPUTS_SETTING
 
 
 @RECOGNISERS.reading("torch-ragged")
@@ -165,11 +162,8 @@ def _shape(value: Any) -> tuple[int, ...]:
 def _token_beyond_embedding(crash: Crash, found: Found) -> TokenBeyondEmbedding | None:
     if crash.facts.exception not in (found.message.exception, ""):
         return None
-    for variables in crash.inward("embedding"):
-        ids: Any = variables.get("input")
-        weight: Any = variables.get("weight")
-        if is_tensor(ids) and is_tensor(weight):
-            return TokenBeyondEmbedding(ids=to_array(ids), rows=int(weight.shape[0]))
+    if (held := _holding(crash, "input", "weight", functions=["embedding"])) is not None:
+        return TokenBeyondEmbedding(ids=to_array(held["input"]), rows=int(held["weight"].shape[0]))
     return TokenBeyondEmbedding(rows=found.number("rows"), offending=found.number("index"))
 
 
@@ -188,7 +182,8 @@ def _position_beyond_table(crash: Crash, found: Found) -> TokenBeyondEmbedding |
 
 @RECOGNISERS.reading("no-tokens")
 def _tokens_missing(crash: Crash, found: Found) -> TokensMissing | None:
-    text_columns = _text_columns(crash)
+    columns = _columns(crash)
+    text_columns = None if columns is None else tuple(name for name, of_text in columns.items() if of_text)
     for variables in crash.inward():
         for name in ("inputs", "features", "batch"):
             received = variables.get(name)
@@ -205,12 +200,6 @@ def _tokens_missing(crash: Crash, found: Found) -> TokensMissing | None:
         return None  # they may lie beside the tokens
     provided = found.get("names")
     return TokensMissing(None if provided is None else tuple(re.findall(r"'([^']+)'", provided)), text_columns)
-
-
-def _text_columns(crash: Crash) -> tuple[str, ...] | None:
-    """Read from a Trainer or a dataset in the frames which of its columns hold text."""
-    columns = _columns(crash)
-    return None if columns is None else tuple(name for name, of_text in columns.items() if of_text)
 
 
 def _columns(crash: Crash) -> dict[str, bool] | None:
@@ -252,19 +241,15 @@ def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
         if found is None or found.kind != "operands" or not in_loss:
             return None
     wants_indices = found.kind == "indices"
-    for variables in crash.inward():
-        prediction, target = variables.get("input"), variables.get("target")
-        if is_tensor(prediction) and is_tensor(target):
-            return ShapesDiffer(_shape(prediction), _shape(target), wants_indices)
-    if found.kind == "rows":
-        return ShapesDiffer(rows=(int(found["predictions"]), int(found["targets"])))
-    if found.kind == "classes axis":
-        return ShapesDiffer(asked=(sizes(found["wanted"]), sizes(found["got"])))
-    if wants_indices and found.get("target"):
-        return ShapesDiffer(None, sizes(found["target"]), wants_indices)
-    if found.get("target") is None:
-        return ShapesDiffer(wants_indices=wants_indices)
-    return ShapesDiffer(sizes(found["prediction"]), sizes(found["target"]))
+    if (held := _holding(crash, "input", "target")) is not None:
+        return ShapesDiffer(_shape(held["input"]), _shape(held["target"]), wants_indices)
+    return ShapesDiffer(
+        found.sizes("prediction"),
+        found.sizes("target"),
+        wants_indices,
+        rows=(int(found["predictions"]), int(found["targets"])) if found.kind == "rows" else None,
+        asked=(sizes(found["wanted"]), sizes(found["got"])) if found.kind == "classes axis" else None,
+    )
 
 
 @RECOGNISERS.reading("probabilities")

@@ -171,7 +171,7 @@ def _quoted(text: str) -> _Explained | None:
 
 def _warned(text: str) -> _Explained | None:
     """Recognise a warning, or a line that means nothing, where a text holds nothing else."""
-    for warning in no_traceback.warned(text):
+    for warning in no_traceback.endings(text, "warnings"):
         if found := _symptoms(warning, text, cut=False):
             return _WARNING, warning, *found
     line = no_traceback.harmless(text)

@@ -7,7 +7,6 @@ advises stands in its own sentences, and comes first among the fixes.
 from __future__ import annotations
 
 import ast
-import re
 
 from diagnostics.collectors.crash.live.expression import is_check, told, values_told
 from diagnostics.collectors.tracebacks.nature import advice_in, kind_apart_from_refusals, package_of
@@ -18,10 +17,6 @@ from diagnostics.facts.crash import CrashFacts, FrameFacts, KnownFailure
 MOST_SAID = 320  # characters of the message in the cause
 
 _IMPORTS = ("ImportError", "ModuleNotFoundError", "PackageNotFoundError", "NameError")
-_EXCLUDES = re.compile(
-    r"\bincompatible with\b|\bmutually exclusive\b"
-    r"|\b(?:not (?:supported|compatible|allowed)|can(?:not|'t) be \w{3,12})(?: together)? (?:with|when|together)\b"
-)
 
 
 def refused_call(crash: CrashFacts) -> KnownFailure | None:
@@ -61,17 +56,10 @@ def refused_call(crash: CrashFacts) -> KnownFailure | None:
 
 def _look_of(crash: CrashFacts) -> str:
     line = next((frame.code or "" for frame in reversed(crash.frames) if frame.yours), "")
-    if (owner := _called_without_arguments(line)) is not None:
-        return (
-            f"look where {owner} is created: this line passes it no argument, so what the message names was "
-            "set there, or comes from earlier calls"
-        )
-    if _EXCLUDES.search(crash.message[:MOST_SAID]):
-        return (
-            "turn off one of the options that the message names; if you set only one of them, a default or "
-            "another library sets the other, and its newer release may not"
-        )
-    return "compare what that line passes with what the message asks for"
+    owner = _called_without_arguments(line)
+    excludes = of_packages("excludes").search(crash.message[:MOST_SAID]) is not None
+    kind = "values" if owner is None and not excludes else "options" if owner is None else "owner"
+    return str(entries("look")[kind].format(owner=owner))
 
 
 def _called_without_arguments(line: str) -> str | None:

@@ -9,9 +9,11 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from diagnostics.collectors.shared.arrays import is_tensor
+from diagnostics.collectors.tracebacks.unknown_errors import tables
 from diagnostics.facts.crash.shapes import (
     AxesMisfit,
     LayerMisfit,
@@ -26,6 +28,8 @@ from .keras import calls
 from .messages.table import Found, find_each, sizes, sizes_or_none
 
 RECOGNISERS = Recognisers()
+
+LAYERS = Path(__file__).with_name("layers.toml")
 _MODULES = "torch/nn/modules/"
 _WRAPPERS = ("_orig_mod",)  # what torch.compile puts between
 
@@ -217,67 +221,30 @@ def _axes(crash: Crash, found: Found) -> AxesMisfit | None:
     )
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """Layers that refuse an input of another size in the same words.
-
-    Attributes:
-        file: of `torch.nn.modules`.
-        base: class.
-        setting: the argument that sets the expected size; empty if no argument does.
-        more: arguments that follow it.
-        axis: the input's axis of that size; None for the last axis that differs.
-        name: of the layer, if only the text is known.
-        is_one: whether that is a class, and not the name of several.
-    """
-
-    file: str
-    base: str
-    setting: str = ""
-    more: str = ""
-    axis: int | None = -1
-    name: str = ""
-    is_one: bool = False
-
-
-_KINDS = {
-    "statistics": _Kind("batchnorm.py", "_NormBase", "num_features", axis=1, name="BatchNorm"),
-    "group": _Kind("normalization.py", "GroupNorm", axis=1, name="GroupNorm"),
-    "layer norm": _Kind(
-        "normalization.py", "LayerNorm", "normalized_shape", axis=None, name="LayerNorm", is_one=True
-    ),
-    "layer": _Kind("rnn.py", "RNNBase", "input_size", ", {}, ...", name="recurrent layer"),
-    "cell": _Kind("rnn.py", "RNNCellBase", "input_size", ", {}, ...", name="recurrent layer"),
-    "attention": _Kind(
-        "activation.py", "MultiheadAttention", "embed_dim", ", ...", name="MultiheadAttention", is_one=True
-    ),
-}
-
-
 @RECOGNISERS.reading("torch-layers")
 def _sized_layer(crash: Crash, found: Found) -> LayerMisfit | None:
-    kind = _KINDS[found.kind]
-    layer = _failed_layer(crash, (kind.file, kind.base))
-    name = layer.name or kind.name
-    wanted, said, axis = sizes(found["wanted"]), found.sizes("got"), kind.axis
+    kind = tables(LAYERS)[found.kind]
+    layer = _failed_layer(crash, (kind["file"], kind["base"]))
+    name = layer.name or kind["name"]
+    wanted, said, axis = sizes(found["wanted"]), found.sizes("got"), kind.get("axis")
     shape: Shape | None = found.sizes("shape") or layer.shape
     if axis is None:
         tail = (n for n in range(-1, -len(wanted) - 1, -1) if shape and wanted[n] != shape[n])
         axis = next(tail, None)
     if axis is None or not (said or shape):
         return None
-    is_one_size = kind.setting != "" and len(wanted) == 1
-    more = kind.more.format(getattr(layer.module, "hidden_size", "hidden_size"))
-    is_class = kind.is_one or layer.module is not None
+    setting = kind.get("setting") if len(wanted) == 1 else None
+    more = kind.get("more", "").format(getattr(layer.module, "hidden_size", "hidden_size"))
+    is_class = "class" in kind or layer.module is not None
     return LayerMisfit(
-        wanted[axis if kind.axis is None else 0],
+        wanted[0 if "axis" in kind else axis],
         said[0] if said else int((shape or ())[axis] or 0),
         name,
         layer.path,
-        kind.setting if is_one_size else None,
+        setting,
         shape,
         None if shape is None else axis % len(shape),
-        rebuilt=f"nn.{name}({{}}{more})" if is_class and is_one_size else None,
+        rebuilt=f"nn.{name}({{}}{more})" if is_class and setting else None,
     )
 
 

@@ -34,8 +34,9 @@ def _versions_differ(crash: Crash) -> KnownFailure | None:
     if found := of_packages("cannot_import").search(message):
         owner, name = (found["owner"], found["name"]) if found["owner"] else found["module"].rsplit(".", 1)
         return _lacking(owner, name, "import", caller, facts)
-    if found := of_packages("argument").search(message) or of_packages("function").search(message):
-        owner = found["owner"] or ""
+    found = of_packages("argument").search(message)
+    if found and (found["call"] == "__init__" or (found["owner"], found["name"]) == (None, "num_items_in_batch")):
+        owner = found["owner"] or found["call"].replace("__init__", "")
         if caller or _is_library_class(owner, found["name"]):
             return _lacking(owner, found["name"], "argument", caller, facts)
     if (found := of_packages("object").search(message)) and _is_library_class(found["owner"], found["name"]):
@@ -103,10 +104,6 @@ def calling_package(facts: CrashFacts) -> str | None:
     return None if found is None else found["package"] or found["at"]
 
 
-_REFUSED = re.compile(
-    r"(?<![\w.])(?:(?P<owner>\w{1,60})\.)?(?P<call>\w{1,60})\(\)"
-    r" got an unexpected keyword argument '(?P<name>\w{1,60})'"
-)
 _CALLED = re.compile(r"\b(\w{1,60})\(")
 
 
@@ -117,7 +114,7 @@ def _mentions(change: dict[str, Any], text: str) -> bool:
 
 def _argument_change(crash: Crash) -> dict[str, Any] | None:
     """Return what is known of an argument that a call refuses; None if nothing is."""
-    found = _REFUSED.search(crash.facts.message)
+    found = of_packages("argument").search(crash.facts.message)
     if found is None:
         return None
     frames = crash.facts.frames

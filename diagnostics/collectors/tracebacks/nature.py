@@ -60,7 +60,6 @@ def _cut_off(crash: CrashFacts) -> str:
 def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
     """Say in a sentence what kind of failure it is, where that is no matter of training; None if it may be one."""
     name, message = crash.exception, crash.message
-    pythons_own = of_packages("pythons_own")
     for row in entries("outside"):
         if (groups := held(row, crash, f"{name}: {message}")) is not None:
             return str(row["said"].format_map(groups))
@@ -68,20 +67,15 @@ def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
         what = entries("files").get(name, "a file or folder is not where the code looks for it")
         return f"It is a failure of the file system, not of the training: {what}{_at(crash)}."
     last = crash.frames[-1] if crash.frames else None
-    in_pythons_words = pythons_own.search(message) is not None and (
-        message != "" or _is_standard(last) or (last is not None and last.yours)
-    )
+    # Files of Python's own library have a whole path: those of packages are named from the package on.
+    no_package = last is not None and (last.yours or re.match(r"[/\\]|[A-Za-z]:", last.file) is not None)
+    in_pythons_words = (message or no_package) and of_packages("pythons_own").search(message)
     if name in entries("python") and (in_pythons_words or name not in _ALSO_OF_TENSORS):
         whose = "" if last is None else " of the code's own" if last.yours else f" raised in {last.file}"
         article = "an" if name[0] in "AEIOU" else "a"
         what = f"{entries('python')[name]}{_at(crash)}"
         return f"It is {article} {name}{whose}, not a failure of training that a rule knows: {what}."
     return None
-
-
-def _is_standard(last: FrameFacts | None) -> bool:
-    """Whether a frame is of Python's own library: those of packages are named from the package on."""
-    return last is not None and not last.yours and re.match(r"[/\\]|[A-Za-z]:", last.file) is not None
 
 
 def _at(crash: CrashFacts) -> str:

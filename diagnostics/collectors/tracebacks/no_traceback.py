@@ -16,8 +16,6 @@ from .unknown_errors import entries, search
 
 MOST_LINES = 60  # of a text that is taken for a quoted message; a longer one is a log, in which words mean less
 
-_ENDED_BY_SHELL = re.compile(r"^(?:.*(?:\d|\])[:\s]+)?Killed\b(?:\s+\S.*)?$|^(?:zsh|bash): killed\b.*$")
-_HINT = re.compile(r"[Kk]illed|SIGKILL|exitcode|oom|Out Of Memory")  # of what the next two find, in one quick look
 _NO_ERROR = re.compile(  # source code, warnings, and what is logged below the level of an error; NCCL's is WARN
     r"^\s*(?:raise|def|class|return|import|from|assert|if|elif|while|with|except|print|for(?= [\w, ()]{1,80} in ))"
     r"\b.*[:)]\s*$"
@@ -31,11 +29,6 @@ _ENDS_RUN = (
     "ran out of data; interrupting training",  # a warning, as Keras has it
     "Error reported to Coordinator",  # logged as information, by TensorFlow 1
     "Assertion `",  # of a kernel
-)
-_WARNED = re.compile(
-    r"(?:Early stopping|[Ll]earning rate reduction is|Reduce LR on plateau) conditioned on metric .{1,300}"
-    r"|Can save best model only with .{1,100}|Cannot dlopen some GPU libraries"
-    r"|Could not (?:load dynamic|dlopen) library '(?!libnvinfer)[\w.]{1,60}'"
 )
 _WIDE = str.maketrans(
     {"\N{FULLWIDTH COLON}": ": ", "\N{FULLWIDTH COMMA}": ", ", "\N{RIGHT SINGLE QUOTATION MARK}": "'"}
@@ -57,18 +50,17 @@ def last_words(text: str) -> CrashFacts | None:
         return told
     if ended := find(text, "launchers"):
         return CrashFacts("ChildFailedError", ended[0], (), live=False)
-    for line in reversed([line.strip(" \t*`>_") for line in text.splitlines() if _HINT.search(line)]):
-        if _ENDED_BY_SHELL.match(line) or find(line, "killed"):
-            return CrashFacts("SIGKILL", line, (), live=False)
-    return None
+    if (killed := find(text, "killed")) is not None:
+        return CrashFacts("SIGKILL", killed.text, (), live=False)
+    return next(endings(text, "killed"), None)
 
 
-def endings(text: str) -> Iterator[CrashFacts]:
-    """Yield how the process ended, where a known wording says it."""
-    for row in entries("endings"):
+def endings(text: str, table: str = "endings") -> Iterator[CrashFacts]:
+    """Yield how the process ended, or what else a known wording says, by the rows of a table."""
+    for row in entries(table):
         if (found := search(row, text)) is not None:
             exception, message = (row[key].format_map(found.groupdict()) for key in ("exception", "message"))
-            yield CrashFacts(exception, message.strip(), (), live=False)
+            yield CrashFacts(exception, message.strip(" \n`*"), (), live=False)
 
 
 def quoted_messages(text: str) -> Iterator[CrashFacts]:
@@ -85,16 +77,6 @@ def quoted_messages(text: str) -> Iterator[CrashFacts]:
         _, found, quoted = plain.partition(mark)
         if found and quoted.strip():
             yield CrashFacts("", quoted.strip(), (), live=False)
-
-
-def warned(text: str) -> Iterator[CrashFacts]:
-    """Yield the warnings of a text that say what does not work, though they end no run.
-
-    They are asked when nothing else in the text is known: an error counts for more.
-    """
-    for line in text.splitlines():
-        if (found := _WARNED.search(line)) is not None:
-            yield CrashFacts("", found[0].strip(" `*"), (), live=False)
 
 
 def without_harmless(text: str) -> str:
@@ -117,7 +99,7 @@ def harmless(text: str) -> CrashFacts | None:
 def _may_end_a_run(line: str) -> bool:
     if any(words in line for words in _ENDS_RUN):
         return True
-    return not (_NO_ERROR.search(line) or _WARNED.search(line) or _LISTED.match(line))
+    return not (_NO_ERROR.search(line) or _LISTED.match(line) or next(endings(line, "warnings"), None))
 
 
 def lines_of(quoted: CrashFacts) -> Iterator[CrashFacts]:
@@ -142,17 +124,15 @@ def named_error(text: str) -> CrashFacts | None:
     """
     for message in quoted_messages(text):
         lines = list(lines_of(message))
-        named = next((line for line in reversed(lines) if line.exception), None)
-        return named or next((own for line in lines if (own := _in_pythons_words(line.message))), None)
+        named = (line for line in reversed(lines) if line.exception)
+        return next(named, None) or next((own for line in lines for own in _in_pythons_words(line.message)), None)
     return None
 
 
 _COMMENT = re.compile(r"  # [^\n]*")  # of a line of source: what it may raise did not happen
 
 
-def _in_pythons_words(line: str) -> CrashFacts | None:
-    line = _COMMENT.sub("", line)
+def _in_pythons_words(line: str) -> Iterator[CrashFacts]:
     for row in entries("words"):
-        if found := search(row, line):
-            return CrashFacts(row["exception"], found[0], (), live=False)
-    return None
+        if found := search(row, _COMMENT.sub("", line)):
+            yield CrashFacts(row["exception"], found[0], (), live=False)

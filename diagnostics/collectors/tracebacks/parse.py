@@ -126,7 +126,9 @@ def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:
                 pass  # what it came of is there already
             elif chained and found:
                 *others, cause = found[-1].chain
-                chain = (_joined(crash, cause),) if quoted else (cause, crash)
+                # One that came from another process is taken with the frames that it had there.
+                there = replace(crash, frames=(*crash.frames, *cause.frames))
+                chain = (there,) if quoted else (cause, crash)
                 found[-1] = replace(found[-1], chain=(*others, *chain))
             else:
                 aside = _is_launchers(crash) or any(text.startswith(_ASIDE) for text in before)
@@ -134,11 +136,6 @@ def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:
         chained = any(line.text.strip() in CHAINED for line in lines[max(0, start) : end])
         quoted = before[-1:] == ['"""']
     return found
-
-
-def _joined(crash: CrashFacts, cause: CrashFacts) -> CrashFacts:
-    """Return an exception that came from another process with the frames that it had there."""
-    return replace(crash, frames=(*crash.frames, *cause.frames))
 
 
 def _is_launchers(crash: CrashFacts) -> bool:

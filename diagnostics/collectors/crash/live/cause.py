@@ -38,19 +38,6 @@ MOST_READ = 400  # characters of a message
 
 
 @dataclass(frozen=True)
-class Error:
-    """The beginning of an exception's message, and whether an installed package's line raised it."""
-
-    message: str
-    in_library: bool
-
-    @property
-    def is_of_a_tuple(self) -> bool:
-        """Whether a tuple was refused: by compiled code, or by a library that says so, as others take one."""
-        return not self.in_library or "tuple" in self.message
-
-
-@dataclass(frozen=True)
 class Proof:
     """What the values of an expression prove.
 
@@ -78,9 +65,8 @@ def proof_of(kind: type[BaseException], message: str, failed: Expression, *, in_
     """
     if isinstance(failed.node, ast.Raise | ast.Assert):  # a check of the user's own explains itself
         return None
-    error = Error(message[:MOST_READ], in_library)
     proofs = (
-        reader(error, failed, failed.node)
+        reader(message[:MOST_READ], failed, failed.node)
         for kinds, nodes, reader in (_IN_ANY_FRAME if in_library else (*_IN_OWN_FRAME, *_IN_ANY_FRAME))
         if issubclass(kind, kinds) and isinstance(failed.node, nodes)
     )
@@ -111,27 +97,20 @@ def _look(failed: Expression, source: str) -> str:
     return f"check what gives {source} its value" + ("" if origin is None else f", line {origin.lineno}")
 
 
-def _index(error: Error, failed: Expression, node: ast.Subscript) -> Proof | None:
+def _index(message: str, failed: Expression, node: ast.Subscript) -> Proof | None:
     held, key = evaluate(node.value, failed.names), evaluate(node.slice, failed.names)
     length, source = length_of(held), shown(node.value)
     if not length or type(key) is not int or is_array(held):
         return None
-    return _proof(
-        "index" if isinstance(node.slice, ast.Constant) else "computed index",
-        failed,
-        source,
-        value=described(held, parts=False),
-        count=count_of(length, "element"),
-        last=length - 1,
-        index=shown(node.slice),
-        key=key,
-    )
+    kind = "index" if isinstance(node.slice, ast.Constant) else "computed index"
+    said = {"count": count_of(length, "element"), "last": length - 1, "index": shown(node.slice), "key": key}
+    return _proof(kind, failed, source, **said, value=described(held, parts=False))
 
 
-def _key(error: Error, failed: Expression, node: ast.Subscript) -> Proof | None:
+def _key(message: str, failed: Expression, node: ast.Subscript) -> Proof | None:
     held, key = evaluate(node.value, failed.names), evaluate(node.slice, failed.names)
     keys = keys_of(held)
-    if keys is None or key is MISSING or not is_a(key, str, int) or key in keys or str(key) not in error.message:
+    if keys is None or key is MISSING or not is_a(key, str, int) or key in keys or str(key) not in message:
         return None
     source, texts = shown(node.value), [str(name) for name in keys if is_a(name, str, int)]
     near = [name for name in texts if name.lower().strip() == str(key).lower().strip()]
@@ -142,9 +121,9 @@ def _key(error: Error, failed: Expression, node: ast.Subscript) -> Proof | None:
     return _proof("key", failed, source, held, asked=asked, hint=hint, instead=instead)
 
 
-def _attribute(error: Error, failed: Expression, node: ast.Attribute) -> Proof | None:
+def _attribute(message: str, failed: Expression, node: ast.Attribute) -> Proof | None:
     value, source = evaluate(node.value, failed.names), shown(node.value)
-    if value is MISSING or value is None or is_a(value, type) or node.attr not in error.message:
+    if value is MISSING or value is None or is_a(value, type) or node.attr not in message:
         return None
     if (several := _of_several(failed, source, value)) is not None:
         return several
@@ -170,7 +149,7 @@ def _has(value: Any, name: str) -> bool:
     return name in attributes_of(value) or any(name in kind.__dict__ for kind in type(value).__mro__[:-1])
 
 
-def _of_several(failed: Expression, source: str, value: Any, refused: Error | None = None) -> Proof | None:
+def _of_several(failed: Expression, source: str, value: Any, sure: bool = True) -> Proof | None:
     """Say which call returned several values of different kinds, where one variable took them all."""
     origin = failed.origin(source)
     if type(value) is not tuple or len(value) < 2 or origin is None or not isinstance(origin.value, ast.Call):
@@ -180,18 +159,21 @@ def _of_several(failed: Expression, source: str, value: Any, refused: Error | No
     asked = origin.value.func.attr if isinstance(origin.value.func, ast.Attribute) else ""
     names = {("reset", 2): "observation, info", ("step", 5): "observation, reward, terminated, truncated, info"}
     names |= {("step", 4): "observation, reward, done, info"}
-    if refused is not None and (asked, count) not in names and not refused.is_of_a_tuple:
+    if not sure and (asked, count) not in names:
         return None
     taken = names.get((asked, count)) or ", ".join((source.rpartition(".")[2], *("_" * (count - 1))))
     line = origin.lineno
     return _proof("several values", failed, source, value, call=call, line=line, count=count, taken=taken)
 
 
-def _several_values(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
-    """Recognise a tuple of different kinds that was passed where one tensor belongs."""
+def _several_values(message: str, failed: Expression, node: ast.AST, own: bool = False) -> Proof | None:
+    """Recognise a tuple of different kinds that was passed where one tensor belongs.
+
+    Compiled code refused it, in the user's own line, or a library that says so, as others take a tuple.
+    """
     for source, value in failed.known():
         of_kinds = is_a(value, tuple) and len({class_of(part) for part in value}) > 1
-        if of_kinds and (proof := _of_several(failed, source, value, error)) is not None:
+        if of_kinds and (proof := _of_several(failed, source, value, own or "tuple" in message)) is not None:
             return proof
     return None
 
@@ -199,9 +181,9 @@ def _several_values(error: Error, failed: Expression, node: ast.AST) -> Proof | 
 _ABOUT_NONE = re.compile(r"\bNone(?:Type)?\b")
 
 
-def _nothing(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
+def _nothing(message: str, failed: Expression, node: ast.AST) -> Proof | None:
     """Name the one value that is None."""
-    if not _ABOUT_NONE.search(error.message):
+    if not _ABOUT_NONE.search(message):
         return None
     node = node.value if isinstance(node, ast.Attribute | ast.Subscript) else node
     inner = Expression(node, failed.path, failed.names)
@@ -218,10 +200,10 @@ def _nothing(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
     return _proof(kind, failed, source, has=has, owner=owner or source)
 
 
-def _called(error: Error, failed: Expression, node: ast.Call) -> Proof | None:
+def _called(message: str, failed: Expression, node: ast.Call) -> Proof | None:
     """Name what is called and cannot be."""
     called = evaluate(node.func, failed.names)
-    if called is MISSING or "not callable" not in error.message:
+    if called is MISSING or "not callable" not in message:
         return None
     source = shown(node.func)
     if is_a(called, ModuleType):
@@ -232,7 +214,7 @@ def _called(error: Error, failed: Expression, node: ast.Call) -> Proof | None:
     return _proof("called", failed, source, called)
 
 
-def _operands(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
+def _operands(message: str, failed: Expression, node: ast.AST) -> Proof | None:
     """Name the operands of an operation that Python has for none of their kinds."""
     parts = failed.known()
     if not any(is_a(value, str, list, tuple, dict) for _, value in parts):
@@ -241,9 +223,9 @@ def _operands(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
     return _proof("operands", failed, parts[0][0], told=told)
 
 
-def _unfit(kind: str, error: Error, failed: Expression, node: ast.AST) -> Proof | None:
+def _unfit(kind: str, message: str, failed: Expression, node: ast.AST) -> Proof | None:
     """Name the one value that lacks what the message says that the call needs."""
-    if not compiled(tables(FILE)[kind]["words"]).search(error.message):
+    if not compiled(tables(FILE)[kind]["words"]).search(message):
         return None
     unfit = [(source, value) for source, value in failed.known() if _LACKS[kind](value)]
     return _proof(kind, failed, *unfit[0], call=failed.source) if len(unfit) == 1 else None
@@ -275,7 +257,7 @@ _LACKS: dict[str, Callable[[Any], bool]] = {
 """Whether a value lacks what a call needs."""
 
 
-def _unset(error: Error, failed: Expression, node: ast.Name) -> Proof | None:
+def _unset(message: str, failed: Expression, node: ast.Name) -> Proof | None:
     loops = [
         loop
         for loop in ast.walk(failed.scope)
@@ -298,7 +280,7 @@ def _stores(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
 
 
-def _divided(error: Error, failed: Expression, node: ast.BinOp | ast.AugAssign) -> Proof | None:
+def _divided(message: str, failed: Expression, node: ast.BinOp | ast.AugAssign) -> Proof | None:
     by = node.right if isinstance(node, ast.BinOp) else node.value
     if evaluate(by, failed.names) != 0:
         return None
@@ -311,7 +293,7 @@ def _divided(error: Error, failed: Expression, node: ast.BinOp | ast.AugAssign) 
     return _proof("divided", failed, parts[0][0] if parts else source, by=source, of=of)
 
 
-def _unpacked(error: Error, failed: Expression, node: ast.Tuple | ast.List) -> Proof | None:
+def _unpacked(message: str, failed: Expression, node: ast.Tuple | ast.List) -> Proof | None:
     statement = failed.statement
     if not isinstance(statement, ast.Assign):
         return None
@@ -348,9 +330,9 @@ def _base(node: ast.expr) -> ast.expr:
                 return node
 
 
-def _devices(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
+def _devices(message: str, failed: Expression, node: ast.AST) -> Proof | None:
     """Name a tensor that does not move with its module, because it is neither a parameter nor a buffer."""
-    if not _DEVICES.search(error.message):
+    if not _DEVICES.search(message):
         return None
     bases = (_base(operand) for operand in failed.operands())
     known = {shown(base): evaluate(base, failed.names) for base in bases}
@@ -372,9 +354,7 @@ def _devices(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
     return None
 
 
-_Reader = tuple[
-    tuple[type[BaseException], ...], type[ast.AST] | UnionType, Callable[[Error, Expression, Any], Proof | None]
-]
+_Reader = tuple[tuple[type[BaseException], ...], type[ast.AST] | UnionType, Callable[..., Proof | None]]
 """What it reads: classes of exceptions, and of the expression that failed."""
 _IN_OWN_FRAME: tuple[_Reader, ...] = (
     ((IndexError,), ast.Subscript, partial(_unfit, "element")),
@@ -384,6 +364,7 @@ _IN_OWN_FRAME: tuple[_Reader, ...] = (
     ((ValueError, TypeError), ast.Tuple | ast.List, _unpacked),
     ((TypeError, AttributeError, ValueError), ast.AST, _nothing),
     ((TypeError,), ast.AST, partial(_unfit, "whole number")),
+    ((TypeError, ValueError, RuntimeError), ast.AST, partial(_several_values, own=True)),
 )
 """What Python or compiled code refuses in the user's line; a library may take None and fail otherwise."""
 _IN_ANY_FRAME: tuple[_Reader, ...] = (
