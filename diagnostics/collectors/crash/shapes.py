@@ -343,36 +343,18 @@ def _reshape(crash: Crash, found: Found) -> ReshapeMisfit | None:
 @RECOGNISERS.asked
 def _weights(crash: Crash) -> WeightsMisfit | None:
     message = crash.facts.message
-    differing = list(find_each(message, "torch-weights"))
-    if not differing:
-        return None
-    weights = {found["name"]: (sizes(found["saved"]), sizes(found["built"])) for found in differing}
-    model = re.search(r"Error\(s\) in loading state_dict for (\w+)", message)
-    named = "model" if model is None else model[1]
-    return WeightsMisfit(named, weights, pretrained="ignore_mismatched_sizes" in message)
-
-
-@RECOGNISERS.reading("transformers-weights")
-def _pretrained_weights(crash: Crash, found: Found) -> WeightsMisfit | None:
-    """Read the table that transformers 5 prints before it fails, from the frame that holds it."""
-    for variables in crash.inward("log_state_dict_report"):
+    pretrained = "ignore_mismatched_sizes" in message
+    for variables in crash.inward("log_state_dict_report") if pretrained else ():
         differing = sorted(variables["loading_info"].mismatched_keys)
         weights = {name: (tuple(saved), tuple(built)) for name, saved, built in differing}
-        return WeightsMisfit(type(variables["model"]).__name__, weights, pretrained=True)
-    size = r"torch\.Size\(\[([\d, ]*)\]\)"
-    rows = re.findall(
-        rf"(?<![\w.])([\w.]+) {{1,200}}\| MISMATCH +\|[^\n]{{0,400}} ckpt: {size} vs model: ?{size}", crash.log
-    )
-    model = re.search(r"\b(\w+) LOAD REPORT", crash.log)
-    weights = {name: (sizes(saved), sizes(built)) for name, saved, built in rows}
-    return WeightsMisfit("model" if model is None else model[1], weights, pretrained=True) if weights else None
-
-
-@RECOGNISERS.reading("keras-axis")
-def _keras_axis(crash: Crash, found: Found) -> LayerMisfit | None:
-    shape = sizes_or_none(found["shape"])
-    axis = int(found["axis"]) % len(shape)
-    return _misfit(crash, found, int(found["wanted"]), shape, axis)
+        return WeightsMisfit(type(variables["model"]).__name__, weights, pretrained)
+    # Transformers 5 prints a table before it fails.
+    tables_of = find_each(crash.log, "weights-table") if pretrained else ()
+    listed = (*find_each(message, "torch-weights"), *tables_of)
+    weights = {found["name"]: (sizes(found["saved"]), sizes(found["built"])) for found in listed}
+    named = re.search(r"Error\(s\) in loading state_dict for (\w+)", message)
+    named = named or re.search(r"\b(\w{1,200}) LOAD REPORT", crash.log)
+    return WeightsMisfit("model" if named is None else named[1], weights, pretrained) if weights else None
 
 
 def _misfit(crash: Crash, found: Found, wanted: int, shape: Shape, axis: int) -> LayerMisfit | None:
@@ -406,12 +388,14 @@ def _other_axes(crash: Crash, found: Found, wanted: str, got: int, shape: Shape 
     return AxesMisfit(wanted, got, _class(crash, layer), layer, shape, library="keras")
 
 
-@RECOGNISERS.reading("keras-whole-shape")
-def _whole_shape(crash: Crash, found: Found) -> LayerMisfit | AxesMisfit | None:
-    """Read the message of a model, which compares its input's whole shape with what it was built for."""
+@RECOGNISERS.reading("keras-axis", "keras-whole-shape")
+def _keras_shape(crash: Crash, found: Found) -> LayerMisfit | AxesMisfit | None:
+    """Read one size that a layer was built for, or a whole shape, as a model compares it with its input's."""
     wanted, shape = sizes_or_none(found["wanted"]), sizes_or_none(found["shape"])
     if not wanted or not shape:
         return None
+    if (along := found.number("axis")) is not None:
+        return _misfit(crash, found, int(found["wanted"]), shape, along % len(shape))
     if len(wanted) == 2 and len(shape) > 2 and wanted[1] is not None and shape[-1] is not None:
         return _misfit(crash, found, wanted[1], shape, len(shape) - 1)
     if len(wanted) != len(shape):

@@ -21,6 +21,8 @@ _OLD = re.compile(  # before IPython 8, and in Colab: the line's number stands o
 _VSCODE = re.compile(  # counts the cells from the notebook's top, not as they were run
     r"^(?P<file>\S.*\.ipynb Cell \d+)(?: line (?P<line>\d+)|,? in (?P<function>.+))?$"
 )
+_PLACES = (_CELL, _FILE, _VSCODE, _OLD)
+"""The line that names a frame's place."""
 _ARROW = re.compile(r"^-+> ?(?P<line>\d+)(?: (?P<code>.*))?$")
 _CONTEXT = re.compile(r"^ +\d+(?: .*)?$")
 _TOP = re.compile(rf"[╭┌+][─-]{{2,}} .{{0,400}}{re.escape(START)}.{{0,400}} [─-]{{2,}}[╮┐+]\s*$")
@@ -47,7 +49,7 @@ def _without_blocks(lines: list[Line]) -> list[Line]:
         if START in line.text and HEADING.match(line.text):
             found.append(Line(line.number, f"{START}:"))
             continue
-        head = _head(line.text)
+        head = next((head for place in _PLACES if (head := place.match(line.text)) is not None), None)
         if head is None:
             found.append(line)
             continue
@@ -64,17 +66,6 @@ def _without_blocks(lines: list[Line]) -> list[Line]:
             found.append(Line(line.number, f"    {(arrow['code'] or '').strip()}"))
             passed = index + 1 + length
     return found
-
-
-def _head(text: str) -> re.Match[str] | None:
-    """Match the line that names a frame's place."""
-    if "In" in text and (cell := _CELL.match(text)):
-        return cell
-    if text.startswith(("File ", "  File ")):
-        return _FILE.match(text)
-    if ".ipynb Cell " in text:
-        return _VSCODE.match(text)
-    return _OLD.match(text) if " in " in text else None
 
 
 def _arrow(following: Sequence[Line]) -> tuple[re.Match[str] | None, int]:
@@ -153,6 +144,5 @@ def _frames(box: list[Line]) -> Iterator[Line]:
                 yield Line(number, f'  File "{found["file"]}", line {found["line"]}, in {found["function"]}')
                 place = ""
             elif found := _RICH_CELL.match(place):
-                function = "<module>" if found["function"].startswith("<cell line") else found["function"]
-                yield Line(number, f'  File "<cell>", line {found["line"]}, in {function}')
+                yield Line(number, f'  File "<cell>", line {found["line"]}, in {_bare(found["function"])}')
                 place = ""
