@@ -22,8 +22,8 @@ from . import (
     shapes,
     versions,
 )
+from .by_frames import line_cause
 from .frames import Crash, Recogniser
-from .line_causes import line_cause
 from .live.cause import Proof
 from .live.expression import told
 from .messages import known

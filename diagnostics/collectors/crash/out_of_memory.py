@@ -18,7 +18,7 @@ from .model_memory import dtype_bytes, model_memory
 
 RECOGNISERS = Recognisers()
 
-_SIZE = r"(\d{1,20}(?:\.\d{0,20})?) ?(bytes|[KMGT]?i?B)\b"
+_SIZE = r"(\d{1,20}(?:\.\d{0,20})?)(?: ?(bytes|[KMGT]?i?B)\b)?"
 _UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}  # powers of 1024; PyTorch on a Mac writes GB and means GiB
 # TensorFlow manages a GPU's memory by this allocator, and the CPU's likewise if TF_CPU_ALLOCATOR_USE_BFC says so.
 GPU_ALLOCATOR_ON_CPU = "bfc_cpu_allocator_for_gpu"
@@ -45,10 +45,13 @@ def _out_of_memory(crash: Crash) -> OutOfMemoryCrash | None:
 
 
 def _size(text: str, *patterns: str) -> int | None:
-    """Read the size in place of ``SIZE`` in the first pattern that tells one, in bytes; None if none does."""
+    """Read the size in place of ``SIZE`` in the first pattern that tells one, in bytes; None if none does.
+
+    The last one counts: a report is printed each time. Some versions print bare bytes.
+    """
     for pattern in patterns:
-        if (found := re.search(pattern.replace("SIZE", _SIZE), text)) is not None:
-            size: int = round(float(found[1]) * 1024 ** _UNITS.get(found[2][0], 0))
+        for amount, unit in reversed(re.findall(pattern.replace("SIZE", _SIZE), text)):
+            size: int = round(float(amount) * 1024 ** _UNITS.get(unit[:1], 0))
             if size < _LARGEST:
                 return size
     return None
@@ -113,7 +116,7 @@ def _of_tensorflow(exception: str, message: str, log: str) -> OutOfMemoryCrash |
     dtype = found.get("dtype") if of_tensor else None
     tried = _size(found["size"], "SIZE") if found.kind == "size" else None
     if tried is None:
-        tried = _bytes_or_size(r"ran out of memory trying to allocate ", both)
+        tried = _size(both, "ran out of memory trying to allocate SIZE")
     if shape is not None and (each := dtype_bytes(dtype or "")) is not None:
         tried = math.prod(shape) * each
     capacity, free, allocated, reserved = _of_pool(both, tried)
@@ -135,22 +138,14 @@ def _of_pool(text: str, tried: int | None) -> tuple[int | None, int | None, int 
 
     What it calls available is what its pool may still grow by; there is room within the pool, too.
     """
-    limit = _bytes_or_size(r"memory_limit_: ", text)
-    growth = _bytes_or_size(r"available (?:size|bytes): ", text)
-    allocated = _bytes_or_size(r"Sum Total of in-use chunks: ", text)
-    held = _bytes_or_size(r"(?:Total size in pool|total_region_allocated_bytes_): ", text)
+    limit = _size(text, "memory_limit_: SIZE")
+    growth = _size(text, r"available (?:size|bytes): SIZE")
+    allocated = _size(text, "Sum Total of in-use chunks: SIZE")
+    held = _size(text, r"(?:Total size in pool|total_region_allocated_bytes_): SIZE")
     if tried is not None and growth is not None and held is not None and growth >= tried:
         limit = held  # it was refused what it may have: others hold it, and this is all that there was
     free = growth if limit is None or allocated is None else max(0, limit - allocated)
     return limit, free, allocated, held
-
-
-def _bytes_or_size(prefix: str, text: str) -> int | None:
-    """Read a size that older versions print as bare bytes: the last one, since the report is printed each time."""
-    found = re.findall(prefix + r"(\d+(?:\.\d+)?(?:[KMGT]iB|B)?)", text)
-    if not found:
-        return None
-    return int(found[-1]) if found[-1].isdigit() else _size(found[-1], "SIZE")
 
 
 def _tf_device(text: str) -> str:

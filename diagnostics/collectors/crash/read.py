@@ -25,10 +25,10 @@ from diagnostics.errors import InvalidInput
 from diagnostics.facts.crash import CrashFacts, KnownFailure, LauncherTail, Symptom, without_long_words
 from diagnostics.text.join import count_of
 
+from .by_frames import refused_call
 from .classify import symptoms
 from .frames import Crash, is_ours, read_exception, within
 from .processes import launcher_tail
-from .refused_calls import refused_call
 
 _Explained = tuple[str, CrashFacts, *tuple[Any, ...]]
 """Title, crash, and what is recognised in it."""

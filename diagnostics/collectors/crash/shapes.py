@@ -108,15 +108,11 @@ def _access(name: str) -> str:
 def _variable(crash: Crash, before: int, module: Any) -> str | None:
     """Return the user's own name for a model, from the innermost of the frames that called it."""
     frames = list(zip(crash.facts.frames, crash.variables, strict=False))[:before]
-    for frame, variables in reversed(frames):
-        if not frame.yours:
-            continue
-        for name, value in variables.items():
-            if value is module:
-                return str(name)
-        for name, value in getattr(variables.get("self"), "__dict__", {}).items():
-            if value is module:
-                return f"self.{name}"
+    for variables in (variables for frame, variables in reversed(frames) if frame.yours):
+        own = getattr(variables.get("self"), "__dict__", {})
+        held = {**variables, **{f"self.{name}": value for name, value in own.items()}}
+        if (name := next((name for name, value in held.items() if value is module), None)) is not None:
+            return name
     return None
 
 

@@ -98,16 +98,12 @@ def frames_in(text: str) -> tuple[FrameFacts, ...]:
     """
     for stream in streams(text):
         lines = rewritten(stream.lines)
-        found = _frames_by_line(lines)
+        texts = [line.text for line in lines]
+        places = ((at, _FRAME.match(text)) for at, text in enumerate(texts))
+        found = {at: _read_frame(frame, texts, at + 1) for at, frame in places if frame is not None}
         if found and len(lines) - max(found) <= NEAR:
             return outside_dispatch(found.values())
     return ()
-
-
-def _frames_by_line(lines: Sequence[Line]) -> dict[int, FrameFacts]:
-    texts = [line.text for line in lines]
-    found = ((at, _FRAME.match(text)) for at, text in enumerate(texts))
-    return {at: _read_frame(frame, texts, at + 1) for at, frame in found if frame is not None}
 
 
 def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:

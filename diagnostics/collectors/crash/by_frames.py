@@ -1,19 +1,27 @@
-"""Recognises that a library refuses a call by a check of its own, where no row of the table has its words.
+"""Recognises failures by message, line and file together, where the message alone has several causes.
 
-The frames prove whose check it is, and which of the user's lines led there; the message says why. What the library
-advises stands in its own sentences, and comes first among the fixes.
+A bias that a layer was made without, a gradient that no backward pass gave, an option that was not passed: each is
+None for one reason, which the line shows. A library's own check, whose words no row of the table has, is known by the
+frames: they prove whose it is, and which of the user's lines led there.
 """
 
 from __future__ import annotations
 
 import ast
+import functools
+from pathlib import Path
+from typing import Any
 
 from diagnostics.collectors.crash.live.expression import is_check, told, values_told
 from diagnostics.collectors.tracebacks.nature import advice_in, kind_apart_from_refusals, package_of
-from diagnostics.collectors.tracebacks.python_errors import held, parsed
-from diagnostics.collectors.tracebacks.unknown_errors import entries, of_packages
+from diagnostics.collectors.tracebacks.python_errors import MOST_READ, held, parsed
+from diagnostics.collectors.tracebacks.unknown_errors import entries, of_packages, tables
 from diagnostics.facts.crash import CrashFacts, FrameFacts, KnownFailure
 
+from .frames import Crash
+
+RULE = "mismatched-call"
+LINE_CAUSES = Path(__file__).with_name("line_causes.toml")
 MOST_SAID = 320  # characters of the message in the cause
 
 _IMPORTS = ("ImportError", "ModuleNotFoundError", "PackageNotFoundError", "NameError")
@@ -76,3 +84,38 @@ def _called(frames: tuple[FrameFacts, ...]) -> str | None:
     own = max((n for n, frame in enumerate(frames) if frame.yours), default=-1)
     names = (frame.function.rpartition(".")[2] for frame in frames[own + 1 :]) if own >= 0 else iter(())
     return next((f"{name}()" for name in names if not of_packages("passed").match(name)), None)
+
+
+def line_cause(crash: Crash) -> KnownFailure | None:
+    """Recognise which value a line used, where one of its parts says why it is what it is.
+
+    Returns:
+        None if no row knows the message, or if the line shows no such part, or several.
+    """
+    message = crash.facts.message[:MOST_READ]
+    for row in _rows() if crash.facts.frames else ():
+        found = held(row, crash.facts, message)
+        if found is not None and row.get("exception", crash.facts.exception) == crash.facts.exception:
+            found["library"] = package_of(crash.facts.frames[-1])
+            fixes = tuple(fix.format_map(found) for fix in row["fix"])
+            told = row["cause"].format_map(found)
+            return KnownFailure(row.get("rule", RULE), told, fixes, message.splitlines()[0])
+    return None
+
+
+@functools.cache
+def _rows() -> tuple[dict[str, Any], ...]:
+    """Return a row for each use with each cause of the same kind."""
+    table = tables(LINE_CAUSES)
+    return tuple(
+        {
+            **use,
+            **cause,
+            "pattern": use["message"],
+            "line": use.get("before", "") + cause["pattern"] + use.get("after", ""),
+            "single": "first" not in cause,
+        }
+        for use in table["uses"]
+        for cause in table["causes"]
+        if cause["of"] == use["of"]
+    )
