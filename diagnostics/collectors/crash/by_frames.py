@@ -1,8 +1,8 @@
 """Recognises failures by message, line and file together, where the message alone has several causes.
 
 A bias that a layer was made without, a gradient that no backward pass gave, an option that was not passed: each is
-None for one reason, which the line shows. A library's own check, whose words no row of the table has, is known by the
-frames: they prove whose it is, and which of the user's lines led there.
+None for one reason, which the line shows. A library's own check, whose words no row of the table has, is known by
+the frames: they prove whose it is, and which of the user's lines led there.
 """
 
 from __future__ import annotations

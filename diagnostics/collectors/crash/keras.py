@@ -226,11 +226,9 @@ def _right_in_step(crash: Crash) -> bool:
 def _by_model(crash: Crash, one: Any, other: Any) -> tuple[Any, Any]:
     """Tell the prediction's shape by the size of the model's output; None if that does not tell."""
     call = next(calls(crash), None)
-    size = None
-    if call is not None:
-        shape = getattr(call.model, "output_shape", None)
-        size = shape[-1] if isinstance(shape, tuple) and shape else None
-    fits = [size is not None and bool(shape) and shape[-1] == size for shape in (one, other)]
+    shape = getattr(call and call.model, "output_shape", None)
+    size = shape[-1] if isinstance(shape, tuple) and shape else None
+    fits = [size is not None and of[-1:] == (size,) for of in (one, other)]
     if fits == [True, False]:
         return one, other
     return (other, one) if fits == [False, True] else (None, None)
@@ -276,26 +274,18 @@ def _row_lengths(value: Any, name: str = NAMELESS) -> dict[str, tuple[int, ...]]
 
 @RECOGNISERS.reading("text-inputs")
 def _text_in_inputs(crash: Crash, found: Found) -> TextInInputs | None:
-    message = crash.facts.message
+    message, call = crash.facts.message, next(calls(crash), None)
+    columns = () if call is None else tuple(name for name in call.names if _has_text(call.inputs[name]))
     if found.kind == "preprocessor":
-        return TextInInputs(_text_columns(crash), reads_tokens=True)
-    unread = found.kind == "unread"
-    call = next(calls(crash), None)
+        return TextInInputs(columns, reads_tokens=True)
     if call is not None:
         layers = [type(layer).__name__ for layer in getattr(call.model, "_flatten_layers", list)()]
-        if not any("Embedding" in layer for layer in layers) or not _has_text(call.inputs):
-            return None
-        return TextInInputs(_text_columns(crash), reads_tokens=True)
-    if unread or "compile_loss" in message:  # then it may be the labels that are text
+        reads_text = any("Embedding" in layer for layer in layers) and _has_text(call.inputs)
+        return TextInInputs(columns, reads_tokens=True) if reads_text else None
+    if found.kind == "unread" or "compile_loss" in message:  # then it may be the labels that are text
         return None
     in_model = re.search(r"\{\{node \w+", message) or "Arguments received by" in message
-    reads_tokens = "embedding" in message.lower()
-    return TextInInputs(reads_tokens=reads_tokens) if in_model else None
-
-
-def _text_columns(crash: Crash) -> tuple[str, ...]:
-    call = next(calls(crash), None)
-    return () if call is None else tuple(name for name in call.names if _has_text(call.inputs[name]))
+    return TextInInputs(reads_tokens="embedding" in message.lower()) if in_model else None
 
 
 def _has_text(value: Any) -> bool:

@@ -6,7 +6,6 @@ import re
 
 from diagnostics.facts.crash import (
     CollectiveTimeoutCrash,
-    CrashFacts,
     LauncherTail,
     WaitingRank,
 )
@@ -18,7 +17,6 @@ RECOGNISERS = Recognisers()
 
 
 _SIGNALS = {"Segmentation fault": 11, "Aborted": 6, "Bus error": 7}
-_COMMAND = re.compile(r"Command (?P<words>.*) returned non-zero exit status (?P<code>\d+)", re.DOTALL)
 
 
 @RECOGNISERS.asked
@@ -27,31 +25,26 @@ def launcher_tail(crash: Crash) -> LauncherTail | None:
     facts = crash.facts
     found = find(f"{facts.exception}: {facts.message}", "launchers")
     if found is None:
-        return _launcher_by_frames(facts)
-    if found.kind == "torchrun":
+        cut_off = facts.exception in ("", "errors") and facts.frames
+        return (
+            LauncherTail("torchrun") if cut_off and "ChildFailedError" in (facts.frames[-1].code or "") else None
+        )
+    launcher, ended = found.kind, found.number("code")
+    if launcher == "torchrun":
         text = f"{facts.message}\n{crash.log}"
         text = text[max(text.find("Root Cause (first"), 0) :]  # the others were stopped by the launcher
         rank = re.search(r"^(?:\[\S+)?[ \t]*rank[ \t]*: (\d+)", text, re.MULTILINE)
         code = re.search(r"exitcode\s*: (-?\d+)", text)
-        return LauncherTail(found.kind, rank and int(rank[1]), code and int(code[1]))
-    if found.kind == "accelerate" and not any("accelerate" in frame.file for frame in facts.frames):
-        return _launcher_by_frames(facts)
-    ended = found.number("code")
+        return LauncherTail(launcher, rank and int(rank[1]), code and int(code[1]))
+    if launcher == "accelerate" and not any("accelerate" in frame.file for frame in facts.frames):
+        launcher = "the launcher"  # whose frames are not there: any subprocess says so
+        if "python" not in found.text or ".py" not in found.text or any(frame.yours for frame in facts.frames):
+            return None
     if (number := found.number("number")) is not None:
         ended = -number
     elif (name := found.get("signal")) is not None:
         ended = -_SIGNALS[name]
-    return LauncherTail(found.kind, found.number("rank"), ended)
-
-
-def _launcher_by_frames(facts: CrashFacts) -> LauncherTail | None:
-    """Recognise a launcher's report without the launcher's frames, or with its last line cut off."""
-    found = _COMMAND.match(facts.message.strip()) if facts.exception == "CalledProcessError" else None
-    own = any(frame.yours for frame in facts.frames)
-    if found is not None and "python" in found["words"] and ".py" in found["words"] and not own:
-        return LauncherTail("the launcher", None, int(found["code"]))
-    cut_off = facts.exception in ("", "errors") and facts.frames
-    return LauncherTail("torchrun") if cut_off and "ChildFailedError" in (facts.frames[-1].code or "") else None
+    return LauncherTail(launcher, found.number("rank"), ended)
 
 
 @RECOGNISERS.reading("rendezvous", "gloo", "watchdog")

@@ -27,13 +27,6 @@ _IS_TOLD = re.compile(r"[Ee]xpected\b[^\n]{0,200}\b(?:got|received|found|but)\b"
 """What came in place of something else is no advice."""
 _WITHIN = re.compile(r"[,;:] (?=(?:please|try|use|consider|make sure|you (?:should|need|must|have to|can))\b)")
 
-_NO_FILE = re.compile(
-    r"\[Errno 2\]|No such file or directory|['\"] is not a (?:file|directory)\b"
-    r"|(?:does not|doesn't) appear to have a file named"
-    # a path, and that there is nothing, whoever says so
-    r"|(?:^|[\s'\"`])(?:[A-Za-z]:|\.{0,2}|~|\w[\w.-]*)[\\/][^\s'\"`]{2,300}['\"`]? "
-    r"(?:does not exist|doesn't exist|not exists?\b)"
-)
 _ALSO_OF_TENSORS = ("IndexError", "TypeError", "ValueError", "AssertionError", "NotImplementedError")
 """What may be a library's judgement of tensors; of Python's other exceptions the name says enough."""
 
@@ -62,10 +55,7 @@ def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
     name, message = crash.exception, crash.message
     for row in entries("outside"):
         if (groups := held(row, crash, f"{name}: {message}")) is not None:
-            return str(row["said"].format_map(groups))
-    if name in entries("files") or _NO_FILE.search(message) or (name == "OSError" and "not exist" in message):
-        what = entries("files").get(name, "a file or folder is not where the code looks for it")
-        return f"It is a failure of the file system, not of the training: {what}{_at(crash)}."
+            return str(row["said"].format_map(groups | {"at": _at(crash)}))
     last = crash.frames[-1] if crash.frames else None
     # Files of Python's own library have a whole path: those of packages are named from the package on.
     no_package = last is not None and (last.yours or re.match(r"[/\\]|[A-Za-z]:", last.file) is not None)
