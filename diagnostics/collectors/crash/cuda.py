@@ -61,7 +61,7 @@ def _asynchronous_error(crash: Crash, found: Found) -> AsynchronousErrorCrash:
     kernel, check = _assertion(crash.log) if kind == "assert" else (None, None)
     return AsynchronousErrorCrash(
         kind=kind,
-        said=found.text,
+        said=found[0],
         surfaced=next((frame for frame in reversed(facts.frames) if frame.yours), None),
         candidates=candidates(facts.frames) if facts.live else (),
         blocking=os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0")

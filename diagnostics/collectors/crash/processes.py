@@ -19,34 +19,6 @@ RECOGNISERS = Recognisers()
 _SIGNALS = {"Segmentation fault": 11, "Aborted": 6, "Bus error": 7}
 
 
-@RECOGNISERS.asked
-def launcher_tail(crash: Crash) -> LauncherTail | None:
-    """Read what a launcher reports of the process that failed first."""
-    facts = crash.facts
-    found = find(f"{facts.exception}: {facts.message}", "launchers")
-    if found is None:
-        cut_off = facts.exception in ("", "errors") and facts.frames
-        return (
-            LauncherTail("torchrun") if cut_off and "ChildFailedError" in (facts.frames[-1].code or "") else None
-        )
-    launcher, ended = found.kind, found.number("code")
-    if launcher == "torchrun":
-        text = f"{facts.message}\n{crash.log}"
-        text = text[max(text.find("Root Cause (first"), 0) :]  # the others were stopped by the launcher
-        rank = re.search(r"^(?:\[\S+)?[ \t]*rank[ \t]*: (\d+)", text, re.MULTILINE)
-        code = re.search(r"exitcode\s*: (-?\d+)", text)
-        return LauncherTail(launcher, rank and int(rank[1]), code and int(code[1]))
-    if launcher == "accelerate" and not any("accelerate" in frame.file for frame in facts.frames):
-        launcher = "the launcher"  # whose frames are not there: any subprocess says so
-        if "python" not in found.text or ".py" not in found.text or any(frame.yours for frame in facts.frames):
-            return None
-    if (number := found.number("number")) is not None:
-        ended = -number
-    elif (name := found.get("signal")) is not None:
-        ended = -_SIGNALS[name]
-    return LauncherTail(launcher, found.number("rank"), ended)
-
-
 @RECOGNISERS.reading("rendezvous", "gloo", "watchdog")
 def _collective_timeout(crash: Crash, found: Found) -> CollectiveTimeoutCrash | None:
     limit, came = found.number("ms"), found.number("came")
@@ -73,3 +45,31 @@ def _waiting_ranks(log: str) -> tuple[WaitingRank, ...]:
             continue
         first.setdefault(rank, WaitingRank(rank, operation, number, found.number("elements")))
     return tuple(first[rank] for rank in sorted(first))
+
+
+@RECOGNISERS.asked
+def launcher_tail(crash: Crash) -> LauncherTail | None:
+    """Read what a launcher reports of the process that failed first."""
+    facts = crash.facts
+    found = find(f"{facts.exception}: {facts.message}", "launchers")
+    if found is None:
+        cut_off = facts.exception in ("", "errors") and facts.frames
+        return (
+            LauncherTail("torchrun") if cut_off and "ChildFailedError" in (facts.frames[-1].code or "") else None
+        )
+    launcher, ended = found.kind, found.number("code")
+    if launcher == "torchrun":
+        text = f"{facts.message}\n{crash.log}"
+        text = text[max(text.find("Root Cause (first"), 0) :]  # the others were stopped by the launcher
+        rank = re.search(r"^(?:\[\S+)?[ \t]*rank[ \t]*: (\d+)", text, re.MULTILINE)
+        code = re.search(r"exitcode\s*: (-?\d+)", text)
+        return LauncherTail(launcher, rank and int(rank[1]), code and int(code[1]))
+    if launcher == "accelerate" and not any("accelerate" in frame.file for frame in facts.frames):
+        launcher = "the launcher"  # whose frames are not there: any subprocess says so
+        if "python" not in found[0] or ".py" not in found[0] or any(frame.yours for frame in facts.frames):
+            return None
+    if (number := found.number("number")) is not None:
+        ended = -number
+    elif (name := found.get("signal")) is not None:
+        ended = -_SIGNALS[name]
+    return LauncherTail(launcher, found.number("rank"), ended)

@@ -202,7 +202,7 @@ def _axes(crash: Crash, found: Found) -> AxesMisfit | None:
     if name is None and operation is not None:
         name = operation.replace("conv_transpose", "ConvTranspose").replace("conv", "Conv")
         name = f"Conv{int(few) - 2}d" if name == "input" else name
-    elif name is None and found.text.startswith("expected"):  # quoted without a traceback: only this layer says so
+    elif name is None and found[0].startswith("expected"):  # quoted without a traceback: only this layer says so
         name = _BATCH_NORM.get(few)
     channels = getattr(layer.module, "in_channels", getattr(layer.module, "num_features", None))
     if channels is None and (written := found.get("channels")) is not None and "Transpose" not in (name or ""):

@@ -51,7 +51,7 @@ def last_words(text: str) -> CrashFacts | None:
     if ended := find(text, "launchers"):
         return CrashFacts("ChildFailedError", ended[0], (), live=False)
     if (killed := find(text, "killed")) is not None:
-        return CrashFacts("SIGKILL", killed.text, (), live=False)
+        return CrashFacts("SIGKILL", killed[0], (), live=False)
     return next(endings(text, "killed"), None)
 
 

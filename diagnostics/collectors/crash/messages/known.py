@@ -64,6 +64,6 @@ def explained(found: Found) -> KnownFailure:
     held = {name: " ".join((value or "").split()) for name, value in groups.items()}
     message = found.message
     fixes = tuple(fix.format_map(held) for fix in message.fix)
-    said = " ".join(found.text.split())[:MOST_SAID]
+    said = " ".join(found[0].split())[:MOST_SAID]
     cause = _UNSAID.sub("", message.cause.format_map(held)).removesuffix(": ")
     return KnownFailure(message.rule, cause, fixes, said, message.kind, held.get("what"))

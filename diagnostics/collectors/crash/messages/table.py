@@ -104,11 +104,6 @@ class Found:
         """For whose code a fix is worded."""
         return _LIBRARIES.get(self.message.framework, "torch")
 
-    @property
-    def text(self) -> str:
-        """The words that matched."""
-        return self.match[0]
-
     def __getitem__(self, group: str | int) -> str:
         """Return what a group holds; of group 0, the words that matched.
 
