@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import re
 
-from diagnostics.facts.crash import (
-    CollectiveTimeoutCrash,
-    LauncherTail,
-    WaitingRank,
-)
+from diagnostics.facts.crash import CollectiveTimeoutCrash, LauncherTail, WaitingRank
 
 from .frames import Crash, Recognisers
 from .messages.table import Found, find, find_each
 
 RECOGNISERS = Recognisers()
-
 
 _SIGNALS = {"Segmentation fault": 11, "Aborted": 6, "Bus error": 7}
 
