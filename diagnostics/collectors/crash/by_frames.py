@@ -38,9 +38,12 @@ def refused_call(crash: CrashFacts) -> KnownFailure | None:
     if last is None or not said or (last.yours and (is_check(crash) or not values_told(crash))):
         return None
     exception = crash.exception.rpartition(".")[2]
-    rows = ((row, held(row, crash, f"{exception}: {said}")) for row in entries("refusals"))
-    row, found = next(((row, found) for row, found in rows if found is not None), (None, {}))
-    if row is None or (exception not in _IMPORTS and kind_apart_from_refusals(crash) is not None):
+    for row in entries("refusals"):
+        if (found := held(row, crash, f"{exception}: {said}")) is not None:
+            break
+    else:
+        return None
+    if exception not in _IMPORTS and kind_apart_from_refusals(crash) is not None:
         return None
     shown = said if len(said) <= MOST_SAID else f"{said[:MOST_SAID].rsplit(' ', 1)[0]} ..."
     called = _called(crash.frames)

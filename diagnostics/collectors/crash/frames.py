@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from diagnostics.errors import InvalidInput, message_of
 from diagnostics.facts.crash import CrashFacts, FrameFacts, Symptom
@@ -50,6 +50,7 @@ class Crash:
 
 Recogniser = Callable[[Crash], Symptom | None]
 """Returns what it recognises in a crash; None if it does not know it."""
+_Asked = TypeVar("_Asked", bound=Recogniser)
 Reader = Callable[[Crash, Found], Symptom | None]
 """Does the same for a crash whose message has a row of the table."""
 
@@ -57,7 +58,7 @@ Reader = Callable[[Crash, Found], Symptom | None]
 class Recognisers(list[Recogniser]):
     """Recognisers in the order in which they are written, which is that in which they are asked."""
 
-    def asked(self, recognise: Recogniser) -> Recogniser:
+    def asked(self, recognise: _Asked) -> _Asked:
         """Add a recogniser."""
         self.append(recognise)
         return recognise

@@ -325,7 +325,8 @@ def _named(crash: Crash, fits: Callable[[list[Shape]], bool]) -> dict[str, Shape
 
 @RECOGNISERS.reading("torch-reshape", "keras-reshape", "numpy-reshape")
 def _reshape(crash: Crash, found: Found) -> ReshapeMisfit | None:
-    wanted, name = sizes(found["wanted"].replace("newaxis", "-1")), None
+    wanted = sizes(found["wanted"].replace("newaxis", "-1"))
+    name: str | None = None
     shape = None if found.get("shape") is None else sizes_or_none(found["shape"])
     size = int(found["size"]) if shape is None else math.prod(1 if part is None else part for part in shape)
     if found.library == "numpy" and len(wanted) == 1 and crash.facts.message[found.match.end() :].startswith(")"):

@@ -12,14 +12,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
+
+from diagnostics.facts.crash.shapes import Library
 
 TABLE = Path(__file__).with_name("table.json")
 FIRST, ORDINARY, SHARED, CUT = range(4)
 """Priorities: asked before all recognisers; an ordinary wording; one of several causes; without its numbers."""
 
 
-_LIBRARIES: dict[str, Literal["keras", "numpy"]] = {"Keras": "keras", "TensorFlow": "keras", "NumPy": "numpy"}
+_LIBRARIES: dict[str, Library] = {"Keras": "keras", "TensorFlow": "keras", "NumPy": "numpy"}
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class Found:
         return self.message.kind
 
     @property
-    def library(self) -> Literal["torch", "keras", "numpy"]:
+    def library(self) -> Library:
         """For whose code a fix is worded."""
         return _LIBRARIES.get(self.message.framework, "torch")
 
