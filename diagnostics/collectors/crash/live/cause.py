@@ -284,13 +284,9 @@ def _divided(message: str, failed: Expression, node: ast.BinOp | ast.AugAssign) 
     by = node.right if isinstance(node, ast.BinOp) else node.value
     if evaluate(by, failed.names) != 0:
         return None
-    source = shown(by)
-    parts = [(part, value) for part, value in Expression(by, (), failed.names).known() if part != source]
     counted = by.args[0] if isinstance(by, ast.Call) and by.args else None
-    if counted is not None:
-        parts = [(shown(counted), evaluate(counted, failed.names))]
-    of = f": {parts[0][0]} is {described(parts[0][1])}" if parts else ""
-    return _proof("divided", failed, parts[0][0] if parts else source, by=source, of=of)
+    of = "" if counted is None else f": {shown(counted)} is {described(evaluate(counted, failed.names))}"
+    return _proof("divided", failed, shown(by if counted is None else counted), by=shown(by), of=of)
 
 
 def _unpacked(message: str, failed: Expression, node: ast.Tuple | ast.List) -> Proof | None:
