@@ -27,24 +27,24 @@ MOST_SAID = 320  # characters of the message in the cause
 _IMPORTS = ("ImportError", "ModuleNotFoundError", "PackageNotFoundError", "NameError")
 
 
-def refused_call(crash: CrashFacts) -> KnownFailure | None:
+def refused_call(crash: CrashFacts) -> tuple[KnownFailure, ...]:
     """Recognise a library's own check, or a compiled operation of it, that refuses what it is given.
 
     Returns:
-        None if no row of the refusals knows the last frame, if the failure is of the network, of files or of
+        Nothing if no row of the refusals knows the last frame, if the failure is of the network, of files or of
         Python's own, or if there is no message.
     """
     last, said = (crash.frames or (None,))[-1], " ".join(crash.message.split())
     if last is None or not said or (last.yours and (is_check(crash) or not values_told(crash))):
-        return None
+        return ()
     exception = crash.exception.rpartition(".")[2]
     for row in entries("refusals"):
         if (found := held(row, crash, f"{exception}: {said}")) is not None:
             break
     else:
-        return None
+        return ()
     if exception not in _IMPORTS and kind_apart_from_refusals(crash) is not None:
-        return None
+        return ()
     shown = said if len(said) <= MOST_SAID else f"{said[:MOST_SAID].rsplit(' ', 1)[0]} ..."
     called = _called(crash.frames)
     groups = found | {
@@ -62,7 +62,7 @@ def refused_call(crash: CrashFacts) -> KnownFailure | None:
     advised = [f"as the message says: {advice}" for advice in advice_in(crash.message)]
     fixes = [fix.format_map(groups) for fix in row["fix"] if not advised or fix != "{look}"]
     cause = row["cause"].format_map(groups).strip()
-    return KnownFailure(row["rule"], cause, (*advised, *fixes), said[:MOST_SAID])
+    return (KnownFailure(row["rule"], cause, (*advised, *fixes), said[:MOST_SAID]),)
 
 
 def _look_of(crash: CrashFacts) -> str:

@@ -22,7 +22,7 @@ from diagnostics.collectors.tracebacks.parse import (
 from diagnostics.collectors.tracebacks.python_errors import is_python_error
 from diagnostics.collectors.tracebacks.tensorflow_format import IN_USER_CODE
 from diagnostics.errors import InvalidInput
-from diagnostics.facts.crash import CrashFacts, KnownFailure, LauncherTail, Symptom, without_long_words
+from diagnostics.facts.crash import CrashFacts, LauncherTail, Symptom, without_long_words
 from diagnostics.text.join import count_of
 
 from .by_frames import refused_call
@@ -60,7 +60,7 @@ def facts_of_exception(error: BaseException) -> tuple[CrashFacts, *tuple[Any, ..
                 if found:
                     return replace(facts, frames=(*whole.facts.frames, *facts.frames)), *found
         link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
-    return crash.facts, *_refused(crash.facts)
+    return crash.facts, *refused_call(crash.facts)
 
 
 def _read(error: BaseException) -> Crash:
@@ -124,13 +124,7 @@ def read_text(text: str) -> _Explained:
         return quoted
     if ordered[0].last.message.startswith(IN_USER_CODE) and (beside := _named_beside(text)) is not None:
         return beside
-    return _title(found_failures, ordered[0]), ordered[0].last, *_refused(ordered[0].last)
-
-
-def _refused(crash: CrashFacts) -> tuple[KnownFailure, ...]:
-    """Recognise a library's own check by the frames, where nothing knows its words."""
-    known = refused_call(crash)
-    return () if known is None else (known,)
+    return _title(found_failures, ordered[0]), ordered[0].last, *refused_call(ordered[0].last)
 
 
 def _is_origin(failure: Failure, tail: LauncherTail) -> bool:
