@@ -41,7 +41,7 @@ def message_table() -> list[dict[str, Any]]:
 
     - ``rule``, its ``title``, and its ``fix``: the section "Instead" of its page, in Markdown
     - ``pattern``: for ``new RegExp(pattern, "u")``, to be searched for in the exception's message
-    - ``exception``: class name that comes with it; ``framework``; ``since`` and ``until``: versions, or null
+    - ``exception``: class name that comes with it; ``framework``: whose wording it is
     - ``proves``: what the message proves; ``unknown``: what the text cannot tell; either may be empty
     - ``cause`` and ``fixes``: what `explain` says of it, ``{name}`` standing for a group; empty where that depends
       on more than the groups
@@ -62,8 +62,6 @@ def message_table() -> list[dict[str, Any]]:
                 "pattern": row.pattern,
                 "exception": row.exception,
                 "framework": row.framework,
-                "since": row.since,
-                "until": row.until,
                 "proves": row.proves,
                 "unknown": row.unknown,
                 "cause": cause,

@@ -6,8 +6,7 @@ from typing import ClassVar
 
 from diagnostics.engine.finding import Finding, Severity
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.facts.crash import CrashFacts, KnownFailure
 
 
 class MessageRule(Rule):

@@ -9,24 +9,21 @@ from dataclasses import replace
 from itertools import islice
 
 from diagnostics.collectors.tracebacks import python_errors
-from diagnostics.facts.crash import Symptom
-from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.facts.crash import KnownFailure, Symptom
 from diagnostics.text.join import capitalized
 
 from . import (
     cuda,
     keras,
-    keras_shapes,
     out_of_memory,
     processes,
     pytorch,
-    pytorch_shapes,
     retained,
-    usage,
+    shapes,
     versions,
 )
+from .by_frames import line_cause
 from .frames import Crash, Recogniser
-from .line_causes import line_cause
 from .live.cause import Proof
 from .live.expression import told
 from .messages import known
@@ -40,16 +37,14 @@ RECOGNISERS: tuple[Recogniser, ...] = (
 )
 
 NEXT: tuple[Recogniser, ...] = (
-    *usage.RECOGNISERS,
+    *pytorch.NEXT,
     *processes.RECOGNISERS,
-    *cuda.NEXT,
     *versions.RECOGNISERS,
 )
 """Asked if none of `RECOGNISERS` knows the crash: these know a message alone, others also what led to it."""
 
 LAST: tuple[Recogniser, ...] = (
-    *pytorch_shapes.RECOGNISERS,
-    *keras_shapes.RECOGNISERS,
+    *shapes.RECOGNISERS,
     known.last,
 )
 """Asked in order, and if nothing else recognises the crash: a wrong shape may have a cause that others know."""

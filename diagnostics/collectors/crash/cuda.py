@@ -19,19 +19,20 @@ from diagnostics.collectors.shared.arrays import (
     configured_classes,
     is_tensor,
     outputs_setting,
-    target_name,
     to_array,
 )
+from diagnostics.collectors.tracebacks.unknown_errors import of_packages
 from diagnostics.facts.array import Array
 from diagnostics.facts.crash import AsynchronousErrorCrash, FrameFacts, Symptom
-from diagnostics.facts.crash.data import LabelBeyondOutputs, TokenBeyondEmbedding
-from diagnostics.facts.crash.loss import NotProbabilities
+from diagnostics.facts.crash.data import LabelBeyondOutputs, NotProbabilities, TokenBeyondEmbedding
 from diagnostics.facts.pipeline import OUTPUTS_SETTING
 
-from .frames import Crash, Recogniser
-from .messages.table import Family, Found
+from .frames import Crash, Recognisers
+from .live.expression import path_to
+from .messages.table import Found, find
 
-_MESSAGES = Family("device-failure")
+RECOGNISERS = Recognisers()
+
 _ASSERTION = re.compile(
     r"(?:\.cuh?:\d+: (?P<kernel>.{1,400}?): block: \[[\d,]+\], )?thread: \[[\d,]+\] "
     r"Assertion `?(?P<check>[^`\n]{3,400}?)`? failed"
@@ -51,26 +52,16 @@ _SET_TO_BLOCK = re.compile(  # not the message's own words, "consider passing CU
 )
 
 DATASETS_READ = 4  # each may take seconds
-ROWS_READ = 512  # labels of a dataset; enough for a class of 1% to be among them with probability 0.994
 MOST_LINES = 12  # a step with more calls than that is not narrowed down by listing them
-# Methods that work on the host alone, only move data, or wait for the device instead of giving it work.
-_HOST_METHODS = frozenset(
-    {"append", "extend", "update", "items", "keys", "values", "get", "format", "write", "split", "join", "strip"}
-    | {"pop", "copy", "sort", "index", "count", "lower", "upper", "startswith", "endswith"}
-    | {"set_postfix", "set_description", "info", "debug", "warning", "time", "perf_counter", "monotonic"}
-    | {"to", "cuda", "cpu", "item", "tolist", "numpy", "synchronize", "size"}
-    | {"train", "eval", "zero_grad", "parameters", "state_dict", "no_grad", "autocast", "manual_seed"}
-)
-_HOST_FUNCTIONS = frozenset([*dir(builtins), "tqdm", "set_seed"])
 
 
-@_MESSAGES.reader
+@RECOGNISERS.reading("device-failure")
 def _asynchronous_error(crash: Crash, found: Found) -> AsynchronousErrorCrash:
     facts, kind = crash.facts, found.kind
     kernel, check = _assertion(crash.log) if kind == "assert" else (None, None)
     return AsynchronousErrorCrash(
         kind=kind,
-        said=found.text,
+        said=found[0],
         surfaced=next((frame for frame in reversed(facts.frames) if frame.yours), None),
         candidates=candidates(facts.frames) if facts.live else (),
         blocking=os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0")
@@ -88,9 +79,10 @@ def _assertion(log: str) -> tuple[str | None, str | None]:
     return (None, None) if found is None else (found["kernel"], " ".join(found["check"].split()))
 
 
+@RECOGNISERS.asked
 def _failed_check(crash: Crash) -> Symptom | None:
     """Say what the check of a kernel that failed was about: by the check, or by what the host still knows."""
-    found = _MESSAGES.search(crash.facts.message)
+    found = find(crash.facts.message, "device-failure")
     of_device = found is not None and found.kind == "assert"
     _, check = _assertion(f"{crash.log}\n{crash.facts.message}" if of_device else crash.facts.message)
     cause = None if check is None else next((cause for cause in _CHECKED if _CHECKED[cause].search(check)), None)
@@ -186,23 +178,13 @@ def _on_host(value: Any) -> Array | None:
 
 def _of_dataset(dataset: Any) -> Array | None:
     """Read class labels, integers (rows,), spread over a dataset; None if its rows hold none."""
+    from diagnostics.collectors.pytorch.data import class_labels
     from diagnostics.collectors.shared.dataset_rows import sample_rows
 
     try:
-        rows = sample_rows(dataset, ROWS_READ).rows
+        return class_labels(sample_rows(dataset).rows)
     except Exception:  # the user's own code, on a day on which things fail
         return None
-    found = []
-    for row in rows:
-        name = target_name(row)
-        if name is None:
-            return None
-        label = row[name] if isinstance(row, Mapping) else row[int(name)]
-        if isinstance(label, bool | float) or (is_tensor(label) and (label.ndim or label.is_floating_point())):
-            return None
-        found.append(int(label))
-    array = to_array(found)
-    return array if array is not None and array.dtype.kind in "iu" else None
 
 
 def _tokens_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
@@ -220,11 +202,6 @@ def _embedding_rows(crash: Crash) -> int | None:
             if hasattr(model, "get_input_embeddings") and not isinstance(model, type):
                 return int(model.get_input_embeddings().num_embeddings)
     return None
-
-
-@Family("cudnn-start").reader
-def _library(crash: Crash, found: Found) -> AsynchronousErrorCrash | None:
-    return AsynchronousErrorCrash("library", found.text)
 
 
 def candidates(frames: Sequence[FrameFacts]) -> tuple[FrameFacts, ...]:
@@ -252,32 +229,20 @@ def _before(frame: FrameFacts) -> tuple[list[FrameFacts], bool]:
         return [], False  # no source, or not the one that ran
     try:
         tree: ast.AST = ast.parse("".join(lines))
-    except SyntaxError:  # a notebook's cell with a line that is IPython's
+    except SyntaxError:  # of a file that was edited since
         return [], False
-    body, in_loop = _step(tree, frame.line)
+    # The innermost loop around the line, or else its function or file.
+    around = [node for node in path_to(tree, None, frame.line) if isinstance(node, _BLOCKS)]
+    block = next(node for node in reversed(around) if node.body[0].lineno <= frame.line)
     launched = [
         FrameFacts(frame.file, line, frame.function, lines[line - 1].strip(), yours=True)
-        for line in _launching_lines(body)
+        for line in _launching_lines(block.body)
         if line <= frame.line
     ]
-    return launched, in_loop
+    return launched, isinstance(block, ast.For | ast.While)
 
 
-def _step(tree: ast.AST, line: int) -> tuple[list[ast.stmt], bool]:
-    """Return the body of the innermost loop around a line, or else of its function or file."""
-    body: list[ast.stmt] = getattr(tree, "body", [])
-    in_loop = False
-    enclosing = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.body[0].lineno <= line <= (node.body[-1].end_lineno or 0)
-    ]
-    for node in sorted(enclosing, key=lambda node: node.lineno):  # outermost first
-        body, in_loop = node.body, isinstance(node, ast.For | ast.While)
-    return body, in_loop
-
-
+_BLOCKS = (ast.For, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
 _WITHIN_BLOCKS = (ast.stmt, ast.ExceptHandler)
 
 
@@ -302,14 +267,8 @@ def _gives_work(nodes: Iterable[ast.AST]) -> bool:
 
 
 def _is_host_only(function: ast.expr) -> bool:
+    of_host = of_packages("on_host")
     if isinstance(function, ast.Attribute):
-        return function.attr in _HOST_METHODS
-    return isinstance(function, ast.Name) and function.id in _HOST_METHODS | _HOST_FUNCTIONS
-
-
-RECOGNISERS: tuple[Recogniser, ...] = (
-    _asynchronous_error,
-    _failed_check,
-)
-
-NEXT: tuple[Recogniser, ...] = (_library,)
+        return of_host.fullmatch(function.attr) is not None
+    known = isinstance(function, ast.Name) and (function.id in dir(builtins) or of_host.fullmatch(function.id))
+    return bool(known)

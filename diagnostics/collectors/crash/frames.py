@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from diagnostics.errors import InvalidInput, message_of
 from diagnostics.facts.crash import CrashFacts, FrameFacts, Symptom
@@ -17,6 +17,7 @@ from diagnostics.facts.where import LIBRARY, is_user_code, shorten
 
 from .live.cause import Proof, proof_of
 from .live.expression import Expression, expression_of, facts_of
+from .messages.table import Found, find
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,31 @@ class Crash:
 
 Recogniser = Callable[[Crash], Symptom | None]
 """Returns what it recognises in a crash; None if it does not know it."""
+_Asked = TypeVar("_Asked", bound=Recogniser)
+Reader = Callable[[Crash, Found], Symptom | None]
+"""Does the same for a crash whose message has a row of the table."""
+
+
+class Recognisers(list[Recogniser]):
+    """Recognisers in the order in which they are written, which is that in which they are asked."""
+
+    def asked(self, recognise: _Asked) -> _Asked:
+        """Add a recogniser."""
+        self.append(recognise)
+        return recognise
+
+    def reading(self, *names: str) -> Callable[[Reader], Reader]:
+        """Add what reads a row of the table that asks for it by one of these names."""
+
+        def add(read: Reader) -> Reader:
+            def recognise(crash: Crash) -> Symptom | None:
+                found = find(crash.facts.message, *names)
+                return None if found is None else read(crash, found)
+
+            self.append(recognise)
+            return read
+
+        return add
 
 
 def is_ours(error: BaseException) -> bool:

@@ -13,18 +13,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from diagnostics.collectors.shared.arrays import LABEL_NAMES
-from diagnostics.facts.crash.data import LabelBeyondOutputs, RaggedColumns, TextInInputs, TokenBeyondEmbedding
-from diagnostics.facts.crash.loss import LabelsInInputsCrash, NoPathToParameters, ShapesDiffer, TargetMissing
+from diagnostics.facts.crash.data import (
+    LabelBeyondOutputs,
+    LabelsInInputsCrash,
+    NoPathToParameters,
+    RaggedColumns,
+    ShapesDiffer,
+    TargetMissing,
+    TextInInputs,
+    TokenBeyondEmbedding,
+)
 
-from .frames import Crash, Recogniser
-from .messages.table import Family, Found
+from .frames import Crash, Recognisers
+from .messages.table import Found, find
 from .messages.table import sizes_or_none as sizes
 from .pytorch import NAMELESS, column_lengths, differing_sizes, ragged_lengths
 
-ELEMENT_WISE = Family("keras-element-wise")  # whose shapes differ may be of a loss
-WHOLE_SHAPE = Family("keras-whole-shape")
-_NO_TARGET = Family("no-target")
-LOSS_SHAPES = Family("keras-loss-shapes")
+RECOGNISERS = Recognisers()
+
 
 DENSE = "keras.layers.Dense({}) as the last layer"
 
@@ -88,10 +94,11 @@ def _call(model: Any, x: Any, y: Any) -> _Call:
 _CALLS_STEP = re.compile(rf"\.({'|'.join(_STEPS)})\(")
 
 
+@RECOGNISERS.asked
 def _no_target(crash: Crash) -> LabelsInInputsCrash | TargetMissing | None:
     """Recognise a loss that got None as its target: it is raised by `fit` itself, not by the user's code."""
     facts = crash.facts
-    if _NO_TARGET.search(facts.message) is None or "Arguments received by" in facts.message:
+    if find(facts.message, "no-target") is None or "Arguments received by" in facts.message:
         return None
     last = next((n for n, frame in reversed(list(enumerate(facts.frames))) if frame.yours), None)
     handled = last is not None and any(frame.function == "error_handler" for frame in facts.frames[last:])
@@ -113,7 +120,7 @@ def _no_target(crash: Crash) -> LabelsInInputsCrash | TargetMissing | None:
     return LabelsInInputsCrash(without.names or None, labels)
 
 
-@WHOLE_SHAPE.reader
+@RECOGNISERS.reading("keras-whole-shape")
 def _labels_among_inputs(crash: Crash, found: Found) -> LabelsInInputsCrash | None:
     """Recognise a model whose inputs are shifted because the labels are one of them."""
     message = crash.facts.message
@@ -136,7 +143,7 @@ def _label_among(names: Any) -> str | None:
     return next((by_name[name] for name in LABEL_NAMES if name in by_name), None)
 
 
-@Family("keras-no-gradient").reader
+@RECOGNISERS.reading("keras-no-gradient")
 def _nothing_to_differentiate(crash: Crash, found: Found) -> NoPathToParameters | LabelsInInputsCrash | None:
     # Before Keras 3 the message lists the variables, and within `fit` a loss without a target did not fail by
     # itself. A loop of one's own says the same where the loss does not come from the variables.
@@ -146,7 +153,7 @@ def _nothing_to_differentiate(crash: Crash, found: Found) -> NoPathToParameters 
     return LabelsInInputsCrash() if found.kind == "listed" and in_fit else NoPathToParameters()
 
 
-@Family("keras-labels").reader
+@RECOGNISERS.reading("keras-labels")
 def _label_beyond_outputs(crash: Crash, found: Found) -> LabelBeyondOutputs | None:
     import numpy as np
 
@@ -174,11 +181,10 @@ _DIFFERENCE_IN_LOSS = re.compile(
 _KERAS_LOSS = "keras/src/losses/losses.py"
 
 
+@RECOGNISERS.asked
 def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
     message = crash.facts.message
-    found = LOSS_SHAPES.search(message)
-    if found is not None and found.kind == "loss or weights" and of_weights(crash, found):
-        return None
+    found = find(message, "keras-loss-shapes")
     if found is not None and (found.kind != "broadcast" or "compile_loss" in message):
         outputs, targets = found.get("prediction"), found.get("target")
         if (axes := found.get("axes")) is not None:
@@ -189,7 +195,7 @@ def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
         rows = (None,) if found.kind == "per example" and not outputs.startswith("None") else ()
         sparse = found.kind.startswith("sparse")
         return ShapesDiffer((*rows, *sizes(outputs)), (*rows, *sizes(targets)), sparse=sparse)
-    found = ELEMENT_WISE.search(message)
+    found = find(message, "keras-element-wise")
     if found is None or found.kind == "merged" or sizes(found["one"])[1:] == sizes(found["other"])[1:] != ():
         return None  # where the rows alone differ, it is the batch
     one, other = sizes(found["one"]), sizes(found["other"])
@@ -209,36 +215,6 @@ def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
     return None
 
 
-_WEIGHTS = re.compile(
-    r"load_weights|set_weights|weights (?:are|were) loaded|loading (?:the )?weights|pre-?trained|weights file"
-    r"|\bassign|checkpoint",
-    re.IGNORECASE,
-)
-_TRAINS = re.compile(r"\b(?:fit|train_step|train_function|train_on_batch|compute_loss|losses)\b")
-
-
-def of_weights(crash: Crash, found: Found) -> bool:
-    """Whether two shapes are a weight's, in the file and in the model, and not those of a loss.
-
-    No axis is that of a batch of any size, and the text speaks of weights and not of training.
-    """
-    shapes = found["prediction"], found["target"]
-    names = " ".join(frame.function for frame in crash.facts.frames)
-    spoken = f"{crash.log} {names}"
-    sized = all(None not in sizes(shape) for shape in shapes)
-    kernels = all(_is_kernel(sizes(shape)) for shape in shapes)
-    return sized and (kernels or _WEIGHTS.search(spoken) is not None) and _TRAINS.search(spoken) is None
-
-
-def _is_kernel(shape: tuple[int | None, ...]) -> bool:
-    """Whether a shape is that of a convolution's weights: two small axes that are equal, first or last."""
-    height, width = (shape[:2] if shape[:1] == shape[1:2] else shape[2:4]) if len(shape) == 4 else (0, 0)
-    return height is not None and height == width and 1 <= height <= MAX_KERNEL
-
-
-MAX_KERNEL = 11  # the largest in common networks, AlexNet's
-
-
 def _right_in_step(crash: Crash) -> bool:
     """Whether `fit` itself failed, neither a layer nor the user's code."""
     frames = crash.facts.frames
@@ -250,17 +226,15 @@ def _right_in_step(crash: Crash) -> bool:
 def _by_model(crash: Crash, one: Any, other: Any) -> tuple[Any, Any]:
     """Tell the prediction's shape by the size of the model's output; None if that does not tell."""
     call = next(calls(crash), None)
-    size = None
-    if call is not None:
-        shape = getattr(call.model, "output_shape", None)
-        size = shape[-1] if isinstance(shape, tuple) and shape else None
-    fits = [size is not None and bool(shape) and shape[-1] == size for shape in (one, other)]
+    shape = getattr(call and call.model, "output_shape", None)
+    size = shape[-1] if isinstance(shape, tuple) and shape else None
+    fits = [size is not None and of[-1:] == (size,) for of in (one, other)]
     if fits == [True, False]:
         return one, other
     return (other, one) if fits == [False, True] else (None, None)
 
 
-@Family("keras-tokens").reader
+@RECOGNISERS.reading("keras-tokens")
 def _token_beyond_embedding(crash: Crash, found: Found) -> TokenBeyondEmbedding | None:
     within = crash.facts.message.lower() + " ".join(frame.file for frame in crash.facts.frames)
     if "embedding" not in within:
@@ -271,7 +245,7 @@ def _token_beyond_embedding(crash: Crash, found: Found) -> TokenBeyondEmbedding 
 _ROWS = ("tensors", "element", "value", "x")
 
 
-@Family("keras-ragged").reader
+@RECOGNISERS.reading("keras-ragged")
 def _ragged_columns(crash: Crash, found: Found) -> RaggedColumns | None:
     match found.kind:
         case "batch":
@@ -298,28 +272,20 @@ def _row_lengths(value: Any, name: str = NAMELESS) -> dict[str, tuple[int, ...]]
     return {name: lengths[NAMELESS]} if NAMELESS in lengths else {}
 
 
-@Family("text-inputs").reader
+@RECOGNISERS.reading("text-inputs")
 def _text_in_inputs(crash: Crash, found: Found) -> TextInInputs | None:
-    message = crash.facts.message
+    message, call = crash.facts.message, next(calls(crash), None)
+    columns = () if call is None else tuple(name for name in call.names if _has_text(call.inputs[name]))
     if found.kind == "preprocessor":
-        return TextInInputs(_text_columns(crash), reads_tokens=True)
-    unread = found.kind == "unread"
-    call = next(calls(crash), None)
+        return TextInInputs(columns, reads_tokens=True)
     if call is not None:
         layers = [type(layer).__name__ for layer in getattr(call.model, "_flatten_layers", list)()]
-        if not any("Embedding" in layer for layer in layers) or not _has_text(call.inputs):
-            return None
-        return TextInInputs(_text_columns(crash), reads_tokens=True)
-    if unread or "compile_loss" in message:  # then it may be the labels that are text
+        reads_text = any("Embedding" in layer for layer in layers) and _has_text(call.inputs)
+        return TextInInputs(columns, reads_tokens=True) if reads_text else None
+    if found.kind == "unread" or "compile_loss" in message:  # then it may be the labels that are text
         return None
     in_model = re.search(r"\{\{node \w+", message) or "Arguments received by" in message
-    reads_tokens = "embedding" in message.lower()
-    return TextInInputs(reads_tokens=reads_tokens) if in_model else None
-
-
-def _text_columns(crash: Crash) -> tuple[str, ...]:
-    call = next(calls(crash), None)
-    return () if call is None else tuple(name for name in call.names if _has_text(call.inputs[name]))
+    return TextInInputs(reads_tokens="embedding" in message.lower()) if in_model else None
 
 
 def _has_text(value: Any) -> bool:
@@ -329,15 +295,3 @@ def _has_text(value: Any) -> bool:
         return any(isinstance(part, str) or _has_text(part) for part in value[:1])
     dtype = getattr(value, "dtype", None)
     return getattr(dtype, "name", "").startswith("str") or getattr(dtype, "kind", "") == "U"
-
-
-RECOGNISERS: tuple[Recogniser, ...] = (
-    _no_target,
-    _labels_among_inputs,
-    _nothing_to_differentiate,
-    _label_beyond_outputs,
-    _shapes_differ,
-    _token_beyond_embedding,
-    _ragged_columns,
-    _text_in_inputs,
-)

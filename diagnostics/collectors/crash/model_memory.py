@@ -5,20 +5,22 @@ Models, optimizers and batches are known by what they can do: neither framework 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from diagnostics.collectors.shared.arrays import is_tensor
+from diagnostics.collectors.shared.arrays import flat, is_tensor
+from diagnostics.collectors.tracebacks.unknown_errors import entries
 from diagnostics.facts.crash.memory import ModelMemory
 
 from .frames import Crash
 
 # Numbers kept for every trainable weight, by the optimizer's class, with its settings as they are by default.
-# From the pages of torch.optim and keras.optimizers: Adam keeps a mean and a mean square, SGD a momentum.
+# From the pages of torch.optim and keras.optimizers: Adam keeps a mean and a mean square; a momentum is one more.
 _STATE_PER_WEIGHT = {
     "adam": 2, "adamw": 2, "nadam": 2, "radam": 2, "adamax": 2, "lamb": 2, "adadelta": 2,
-    "adagrad": 1, "rmsprop": 1, "lion": 1, "ftrl": 2,
+    "adagrad": 1, "rmsprop": 1, "lion": 1, "ftrl": 2, "sgd": 0,
 }  # fmt: skip
 
 _BATCH_NAMES = ("batch", "inputs", "model_inputs", "xb", "images", "input_ids")
@@ -35,7 +37,7 @@ def model_memory(crash: Crash) -> ModelMemory | None:
     rows, length = _batch(crash, model)
     if is_keras_model(model):
         optimizer, computed = getattr(model, "optimizer", None), 0
-        gradients, held = _keras_bytes(model.trainable_weights), _keras_bytes(_keras_state(optimizer))
+        gradients, held = _bytes(model.trainable_weights), _bytes(_keras_state(optimizer))
     else:
         found = (part for part in _objects(crash) if hasattr(part, "param_groups") and hasattr(part, "state"))
         optimizer = _bare(next(found, None))
@@ -81,14 +83,7 @@ def is_keras_model(value: Any) -> bool:
 
 
 def _weight_bytes(model: Any) -> int:
-    if _is_torch_model(model):
-        return _bytes([*model.parameters(), *model.buffers()])
-    return _keras_bytes(model.weights)
-
-
-def _bytes(tensors: Iterable[Any]) -> int:
-    seen = {id(tensor): tensor.numel() * tensor.element_size() for tensor in tensors}  # tied weights count once
-    return sum(seen.values())
+    return _bytes([*model.parameters(), *model.buffers()] if _is_torch_model(model) else model.weights)
 
 
 def _state_tensors(optimizer: Any) -> Iterator[Any]:
@@ -101,21 +96,15 @@ def _state_to_come(optimizer: Any, trainable: int) -> int | None:
     """Return the bytes of state that the first step will make; None if this optimizer is not known."""
     if optimizer is None:
         return None
-    name = type(optimizer).__name__.lower()
+    factor = _STATE_PER_WEIGHT.get(type(optimizer).__name__.lower())
     settings: Mapping[str, Any] = getattr(optimizer, "defaults", {})
-    if name == "sgd":
-        return trainable if settings.get("momentum", getattr(optimizer, "momentum", 0)) else 0
-    factor = _STATE_PER_WEIGHT.get(name)
-    if factor is None:
-        return None
-    extra = sum(bool(settings.get(option, getattr(optimizer, option, 0))) for option in ("amsgrad", "centered"))
-    extra += bool(name == "rmsprop" and settings.get("momentum", getattr(optimizer, "momentum", 0)))
-    return trainable * (factor + extra)
+    options = (settings.get(name, getattr(optimizer, name, 0)) for name in ("momentum", "amsgrad", "centered"))
+    return None if factor is None else trainable * (factor + sum(map(bool, options)))
 
 
 def keras_present(model: Any) -> int:
     """Return the bytes of a Keras model's weights and of its optimizer's state, as far as they exist."""
-    return _keras_bytes(model.weights) + _keras_bytes(_keras_state(getattr(model, "optimizer", None)))
+    return _bytes(model.weights) + _bytes(_keras_state(getattr(model, "optimizer", None)))
 
 
 def _keras_state(optimizer: Any) -> list[Any]:
@@ -123,22 +112,23 @@ def _keras_state(optimizer: Any) -> list[Any]:
     return [variable for variable in getattr(optimizer, "variables", []) if len(variable.shape)]
 
 
-def _keras_bytes(variables: Iterable[Any]) -> int:
-    total = 0
-    for variable in {id(variable): variable for variable in variables}.values():
-        size = 1
-        for axis in variable.shape:
-            size *= int(axis)
-        bits = re.search(r"\d+", str(variable.dtype))
-        total += size * (1 if bits is None else int(bits[0]) // 8)
-    return total
+def _bytes(arrays: Iterable[Any]) -> int:
+    """Return the bytes of tensors or variables, of tied ones once."""
+    each = {id(array): array for array in arrays}.values()
+    return sum(math.prod(map(int, array.shape)) * (dtype_bytes(str(array.dtype)) or 1) for array in each)
+
+
+def dtype_bytes(name: str) -> int | None:
+    """Return the bytes of one element, by a dtype's name in Python or in C++; None if it is not known."""
+    bits = re.search(r"\d+", entries("dtypes").get(name, name))
+    return int(bits[0]) // 8 if bits else 1 if name.endswith("bool") else None
 
 
 def _batch(crash: Crash, model: Any) -> tuple[int | None, int | None]:
     """Return the rows of the batch that the model was called with, and the tokens of each row."""
     for variables in crash.inward():
         if variables.get("self") is model and "args" in variables:  # torch.nn.Module's own call
-            rows, length = _rows({**dict(enumerate(variables["args"])), **variables.get("kwargs", {})})
+            rows, length = _rows({"given": variables["args"], **variables.get("kwargs", {})})
             if rows is not None:
                 return rows, length
     for variables in reversed(crash.own()):
@@ -149,15 +139,8 @@ def _batch(crash: Crash, model: Any) -> tuple[int | None, int | None]:
     return None, None
 
 
-def _rows(named: Mapping[Any, Any]) -> tuple[int | None, int | None]:
-    parts: dict[Any, Any] = {}
-    for name, value in named.items():
-        if isinstance(value, Mapping):
-            parts |= value
-        elif isinstance(value, list | tuple):
-            parts |= dict(enumerate(value))
-        else:
-            parts[name] = value
+def _rows(named: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    parts = {name.rpartition(".")[2]: part for name, part in flat(named).items()}
     tensors = {name: part for name, part in parts.items() if is_tensor(part) and part.ndim}
     if not tensors:
         return None, None

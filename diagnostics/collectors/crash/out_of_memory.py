@@ -12,27 +12,20 @@ from diagnostics.collectors.system.host_memory import host_memory
 from diagnostics.facts.crash.memory import OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, Holder
 
-from .frames import Crash, Recogniser
-from .messages.table import Family, sizes
-from .model_memory import model_memory
+from .frames import Crash, Recognisers
+from .messages.table import find, sizes
+from .model_memory import dtype_bytes, model_memory
 
-_SIZE = r"(\d{1,20}(?:\.\d{0,20})?) ?(bytes|[KMGT]?i?B)\b"
+RECOGNISERS = Recognisers()
+
+_SIZE = r"(\d{1,20}(?:\.\d{0,20})?)(?: ?(bytes|[KMGT]?i?B)\b)?"
 _UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}  # powers of 1024; PyTorch on a Mac writes GB and means GiB
 # TensorFlow manages a GPU's memory by this allocator, and the CPU's likewise if TF_CPU_ALLOCATOR_USE_BFC says so.
 GPU_ALLOCATOR_ON_CPU = "bfc_cpu_allocator_for_gpu"
 _LARGEST = 2**50  # bytes; a driver that does not know a process's share reports an absurd one
 
-_TF_BYTES = {
-    "float": 4, "double": 8, "half": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8,
-    "bool": 1, "complex64": 8, "complex128": 16,
-}  # fmt: skip
 
-KILLED = Family("killed")
-_TORCH = Family("torch-memory")
-_HOST = Family("host-memory")
-_TENSORFLOW = Family("tf-memory")
-
-
+@RECOGNISERS.asked
 def _out_of_memory(crash: Crash) -> OutOfMemoryCrash | None:
     message = crash.facts.message
     for read in (_of_torch, _of_host, _of_tensorflow, _of_system):
@@ -52,10 +45,13 @@ def _out_of_memory(crash: Crash) -> OutOfMemoryCrash | None:
 
 
 def _size(text: str, *patterns: str) -> int | None:
-    """Read the size in place of ``SIZE`` in the first pattern that tells one, in bytes; None if none does."""
+    """Read the size in place of ``SIZE`` in the first pattern that tells one, in bytes; None if none does.
+
+    The last one counts: a report is printed each time. Some versions print bare bytes.
+    """
     for pattern in patterns:
-        if (found := re.search(pattern.replace("SIZE", _SIZE), text)) is not None:
-            size: int = round(float(found[1]) * 1024 ** _UNITS.get(found[2][0], 0))
+        for amount, unit in reversed(re.findall(pattern.replace("SIZE", _SIZE), text)):
+            size: int = round(float(amount) * 1024 ** _UNITS.get(unit[:1], 0))
             if size < _LARGEST:
                 return size
     return None
@@ -63,7 +59,7 @@ def _size(text: str, *patterns: str) -> int | None:
 
 def _of_torch(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
     """Read PyTorch's sentence about a GPU, as it was worded before 2.1 and as it has been since."""
-    if _TORCH.search(message) is None:
+    if find(message, "torch-memory") is None:
         return None
     number = re.search(r"GPU (\d+)", message)
     allocated = _size(message, r"SIZE (?:is allocated by PyTorch|already allocated)")
@@ -101,7 +97,7 @@ def _elsewhere(capacity: int | None, free: int | None, own: int | None, others: 
 
 
 def _of_host(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
-    found = _HOST.search(message)
+    found = find(message, "host-memory")
     if found is None:
         return OutOfMemoryCrash(None, "CPU") if exception in ("MemoryError", "bad_alloc") else None
     if found.kind == "torch":
@@ -111,7 +107,7 @@ def _of_host(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
 
 
 def _of_tensorflow(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
-    found = _TENSORFLOW.search(message)
+    found = find(message, "tf-memory")
     if found is None:
         return None
     of_tensor = found.kind == "tensor"
@@ -120,9 +116,9 @@ def _of_tensorflow(exception: str, message: str, log: str) -> OutOfMemoryCrash |
     dtype = found.get("dtype") if of_tensor else None
     tried = _size(found["size"], "SIZE") if found.kind == "size" else None
     if tried is None:
-        tried = _bytes_or_size(r"ran out of memory trying to allocate ", both)
-    if shape is not None and dtype in _TF_BYTES:
-        tried = math.prod(shape) * _TF_BYTES[dtype]
+        tried = _size(both, "ran out of memory trying to allocate SIZE")
+    if shape is not None and (each := dtype_bytes(dtype or "")) is not None:
+        tried = math.prod(shape) * each
     capacity, free, allocated, reserved = _of_pool(both, tried)
     return OutOfMemoryCrash(
         framework="TensorFlow",
@@ -142,22 +138,14 @@ def _of_pool(text: str, tried: int | None) -> tuple[int | None, int | None, int 
 
     What it calls available is what its pool may still grow by; there is room within the pool, too.
     """
-    limit = _bytes_or_size(r"memory_limit_: ", text)
-    growth = _bytes_or_size(r"available (?:size|bytes): ", text)
-    allocated = _bytes_or_size(r"Sum Total of in-use chunks: ", text)
-    held = _bytes_or_size(r"(?:Total size in pool|total_region_allocated_bytes_): ", text)
+    limit = _size(text, "memory_limit_: SIZE")
+    growth = _size(text, r"available (?:size|bytes): SIZE")
+    allocated = _size(text, "Sum Total of in-use chunks: SIZE")
+    held = _size(text, r"(?:Total size in pool|total_region_allocated_bytes_): SIZE")
     if tried is not None and growth is not None and held is not None and growth >= tried:
         limit = held  # it was refused what it may have: others hold it, and this is all that there was
     free = growth if limit is None or allocated is None else max(0, limit - allocated)
     return limit, free, allocated, held
-
-
-def _bytes_or_size(prefix: str, text: str) -> int | None:
-    """Read a size that older versions print as bare bytes: the last one, since the report is printed each time."""
-    found = re.findall(prefix + r"(\d+(?:\.\d+)?(?:[KMGT]iB|B)?)", text)
-    if not found:
-        return None
-    return int(found[-1]) if found[-1].isdigit() else _size(found[-1], "SIZE")
 
 
 def _tf_device(text: str) -> str:
@@ -168,11 +156,11 @@ def _tf_device(text: str) -> str:
 
 
 def _of_system(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
-    found = KILLED.search(message)
+    found = find(message, "killed")
     if found is None and exception != "SIGKILL":
         return None
     worker = found is not None and found.kind == "worker"
-    loads = not worker and _last_progress(log) == "loading"
+    loads = not worker and _was_loading(log)
     return OutOfMemoryCrash(None, "CPU", killed=True, worker=worker, while_loading=loads)
 
 
@@ -182,12 +170,10 @@ _PROGRESS = re.compile(
 )
 
 
-def _last_progress(log: str) -> str | None:
-    """Return ``loading`` if the last progress bar of a text is a checkpoint's, and did not end; else None."""
-    last = None
-    for last in _PROGRESS.finditer(log):  # noqa: B007 - only the last one counts
-        pass
-    return "loading" if last is not None and last["loading"] and last["percent"] != "100" else None
+def _was_loading(log: str) -> bool:
+    """Whether the last progress bar of a text is a checkpoint's, and did not end."""
+    bars = list(_PROGRESS.finditer(log))
+    return bool(bars) and bars[-1]["loading"] is not None and bars[-1]["percent"] != "100"
 
 
 def _host_room(message: str) -> tuple[int | None, int | None]:
@@ -221,6 +207,3 @@ def _beside(found: OutOfMemoryCrash, card: CardFacts) -> OutOfMemoryCrash:
     held = sum(holder.size for holder in others if holder.size is not None)
     device = f"GPU {card.index} ({card.name})"
     return replace(found, device=device, others=others, card=card.total, elsewhere=held)
-
-
-RECOGNISERS: tuple[Recogniser, ...] = (_out_of_memory,)

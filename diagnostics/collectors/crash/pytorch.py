@@ -11,25 +11,29 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from diagnostics.collectors.shared.arrays import is_tensor, outputs_setting, to_array
-from diagnostics.facts.crash import DevicesDiffer
-from diagnostics.facts.crash.data import LabelBeyondOutputs, RaggedColumns, TokenBeyondEmbedding, TokensMissing
-from diagnostics.facts.crash.known import KnownFailure
-from diagnostics.facts.crash.loss import (
+from diagnostics.collectors.tracebacks.unknown_errors import entries
+from diagnostics.facts.crash import CheckpointKeysDiffer, DevicesDiffer, DtypesDiffer, KnownFailure
+from diagnostics.facts.crash.data import (
+    LabelBeyondOutputs,
     LossMissing,
     NoPathToParameters,
     NotProbabilities,
+    RaggedColumns,
     ShapesDiffer,
+    TokenBeyondEmbedding,
+    TokensMissing,
 )
+from diagnostics.facts.crash.shapes import PositionsDiffer
 from diagnostics.facts.loss_contracts import functions_for
 from diagnostics.facts.pipeline import OUTPUTS_SETTING
 
-from .frames import Crash, Recogniser
+from .frames import Crash, Recognisers
 from .messages.known import explained
-from .messages.table import Family, Found, sizes
+from .messages.table import Found, find, sizes
 
-ELEMENT_WISE = Family("torch-element-wise")  # whose shapes differ may be of a loss, or of positions
-_NO_TOKENS = Family("no-tokens")
-_LOSS_SHAPES = Family("torch-loss-shapes")
+RECOGNISERS = Recognisers()
+NEXT = Recognisers()
+
 _ODD = (
     re.compile(r"but got (?P<name>\w{1,40}) is on (?P<device>\w{1,8}(?::\d+)?), different from other tensors"),
     re.compile(r" and (?P<device>\w{1,8}(?::\d+)?)! \(when checking argument for argument (?P<name>\w{1,40}) in "),
@@ -39,21 +43,26 @@ _DECOMPOSED = re.compile(r"^torch[\\/]_(?:decomp|meta_registrations|prims|prims_
 """Files in which an operation is made of others, whose arguments are called a and b."""
 
 
-@Family("torch-labels").reader
+def _holding(crash: Crash, *names: str, functions: Iterable[str] = ()) -> Mapping[str, Any] | None:
+    """Return the variables of the innermost frame, perhaps of a function, that holds tensors of these names."""
+    held = crash.inward(*functions)
+    return next((variables for variables in held if all(is_tensor(variables.get(name)) for name in names)), None)
+
+
+@RECOGNISERS.reading("torch-labels")
 def _label_beyond_outputs(crash: Crash, found: Found) -> LabelBeyondOutputs | None:
-    label = int(said) if (said := found.get("label")) else None
-    for variables in crash.inward(*functions_for("classes")):
-        logits: Any = variables.get("input")
-        target: Any = variables.get("target")
-        if is_tensor(logits) and is_tensor(target) and logits.ndim >= 1:
-            return LabelBeyondOutputs(
-                label=label,
-                labels=to_array(target),
-                num_outputs=int(logits.shape[min(1, logits.ndim - 1)]),
-                ignore_index=variables.get("ignore_index"),
-                outputs_setting=_setting_in_frames(crash),
-            )
-    return LabelBeyondOutputs(label=label)
+    label = found.number("label")
+    held = _holding(crash, "input", "target", functions=functions_for("classes"))
+    if held is None or held["input"].ndim < 1:
+        return LabelBeyondOutputs(label=label)
+    settings = (outputs_setting(variables.get("self")) for variables in crash.inward())
+    return LabelBeyondOutputs(
+        label=label,
+        labels=to_array(held["target"]),
+        num_outputs=int(held["input"].shape[min(1, held["input"].ndim - 1)]),
+        ignore_index=held.get("ignore_index"),
+        outputs_setting=next((told for told in settings if told != OUTPUTS_SETTING), OUTPUTS_SETTING),
+    )
 
 
 _UNEVEN = re.compile(r"expected sequence of length (?P<one>\d{1,15}) at dim \d{1,3} \(got (?P<other>\d{1,15})\)")
@@ -61,20 +70,12 @@ STRINGS = "too many dimensions 'str'"  # of the exception from which the one abo
 NAMELESS = "the examples"  # stands for the column's name where examples are not dicts or tuples
 
 
-def _setting_in_frames(crash: Crash) -> str:
-    for variables in crash.inward():
-        setting = outputs_setting(variables.get("self"))
-        if setting != OUTPUTS_SETTING:
-            return setting
-    return OUTPUTS_SETTING
-
-
-@Family("torch-ragged").reader
+@RECOGNISERS.reading("torch-ragged")
 def _ragged_columns(crash: Crash, found: Found) -> RaggedColumns | KnownFailure | None:
     one, column = found.get("one") or "", found.get("column")
     lengths = ragged_lengths(crash.inward(), _EXAMPLES, column_lengths, column)
     if found.kind == "open" and not lengths:
-        strings = _NO_TOKENS.search(STRINGS) if STRINGS in crash.log else None
+        strings = find(STRINGS, "no-tokens") if STRINGS in crash.log else None
         if strings is not None:
             return explained(strings)
         uneven = _UNEVEN.search(crash.log)
@@ -157,22 +158,16 @@ def _shape(value: Any) -> tuple[int, ...]:
     return (len(value),) if isinstance(value, list | tuple) else ()
 
 
-@Family("torch-tokens").reader
+@RECOGNISERS.reading("torch-tokens")
 def _token_beyond_embedding(crash: Crash, found: Found) -> TokenBeyondEmbedding | None:
     if crash.facts.exception not in (found.message.exception, ""):
         return None
-    for variables in crash.inward("embedding"):
-        ids: Any = variables.get("input")
-        weight: Any = variables.get("weight")
-        if is_tensor(ids) and is_tensor(weight):
-            return TokenBeyondEmbedding(ids=to_array(ids), rows=int(weight.shape[0]))
-    index, rows = found.get("index"), found.get("rows")
-    if index is None or rows is None:
-        return TokenBeyondEmbedding()
-    return TokenBeyondEmbedding(rows=int(rows), offending=int(index))
+    if (held := _holding(crash, "input", "weight", functions=["embedding"])) is not None:
+        return TokenBeyondEmbedding(ids=to_array(held["input"]), rows=int(held["weight"].shape[0]))
+    return TokenBeyondEmbedding(rows=found.number("rows"), offending=found.number("index"))
 
 
-@ELEMENT_WISE.reader
+@RECOGNISERS.reading("torch-element-wise")
 def _position_beyond_table(crash: Crash, found: Found) -> TokenBeyondEmbedding | None:
     """Recognise a sequence longer than the position ids that transformers prepares."""
     last = crash.facts.frames[-1]
@@ -185,9 +180,10 @@ def _position_beyond_table(crash: Crash, found: Found) -> TokenBeyondEmbedding |
     return TokenBeyondEmbedding(ids=np.arange(length), rows=rows) if length > rows else None
 
 
-@_NO_TOKENS.reader
+@RECOGNISERS.reading("no-tokens")
 def _tokens_missing(crash: Crash, found: Found) -> TokensMissing | None:
-    text_columns = _text_columns(crash)
+    columns = _columns(crash)
+    text_columns = None if columns is None else tuple(name for name, of_text in columns.items() if of_text)
     for variables in crash.inward():
         for name in ("inputs", "features", "batch"):
             received = variables.get(name)
@@ -206,12 +202,6 @@ def _tokens_missing(crash: Crash, found: Found) -> TokensMissing | None:
     return TokensMissing(None if provided is None else tuple(re.findall(r"'([^']+)'", provided)), text_columns)
 
 
-def _text_columns(crash: Crash) -> tuple[str, ...] | None:
-    """Read from a Trainer or a dataset in the frames which of its columns hold text."""
-    columns = _columns(crash)
-    return None if columns is None else tuple(name for name, of_text in columns.items() if of_text)
-
-
 def _columns(crash: Crash) -> dict[str, bool] | None:
     """Return the columns of the dataset in the frames, and whether each holds text; None if there is none."""
     from diagnostics.collectors.shared.dataset_rows import text_by_column  # NumPy comes with it
@@ -223,14 +213,14 @@ def _columns(crash: Crash) -> dict[str, bool] | None:
     return None
 
 
-@Family("no-loss").reader
+@RECOGNISERS.reading("no-loss")
 def _loss_missing(crash: Crash, found: Found) -> LossMissing | None:
     returned, received = (tuple(n for n in found[part].split(",") if n) for part in ("returned", "received"))
     unread = (name for name, of_text in (_columns(crash) or {}).items() if not of_text and name not in received)
     return LossMissing(returned, received, tuple(unread))
 
 
-@Family("torch-no-gradient").reader
+@RECOGNISERS.reading("torch-no-gradient")
 def _no_path_to_parameters(crash: Crash, found: Found) -> NoPathToParameters:
     return NoPathToParameters(any(_has_adapters(v) for frame in crash.inward() for v in frame.values()))
 
@@ -241,31 +231,28 @@ def _has_adapters(value: Any) -> bool:
     return "peft_config" in attributes or "peft_config" in getattr(attributes.get("model"), "__dict__", {})
 
 
+@RECOGNISERS.asked
 def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
     message = crash.facts.message
-    found = _LOSS_SHAPES.search(message)
+    found = find(message, "torch-loss-shapes")
     if found is None:  # any operation says so: it counts only within one of these losses
-        found = ELEMENT_WISE.search(message)
+        found = find(message, "torch-element-wise")
         in_loss = any(frame.function in functions_for("numbers") for frame in crash.facts.frames[-3:])
         if found is None or found.kind != "operands" or not in_loss:
             return None
     wants_indices = found.kind == "indices"
-    for variables in crash.inward():
-        prediction, target = variables.get("input"), variables.get("target")
-        if is_tensor(prediction) and is_tensor(target):
-            return ShapesDiffer(_shape(prediction), _shape(target), wants_indices)
-    if found.kind == "rows":
-        return ShapesDiffer(rows=(int(found["predictions"]), int(found["targets"])))
-    if found.kind == "classes axis":
-        return ShapesDiffer(asked=(sizes(found["wanted"]), sizes(found["got"])))
-    if wants_indices and found.get("target"):
-        return ShapesDiffer(None, sizes(found["target"]), wants_indices)
-    if found.get("target") is None:
-        return ShapesDiffer(wants_indices=wants_indices)
-    return ShapesDiffer(sizes(found["prediction"]), sizes(found["target"]))
+    if (held := _holding(crash, "input", "target")) is not None:
+        return ShapesDiffer(_shape(held["input"]), _shape(held["target"]), wants_indices)
+    return ShapesDiffer(
+        found.sizes("prediction"),
+        found.sizes("target"),
+        wants_indices,
+        rows=(int(found["predictions"]), int(found["targets"])) if found.kind == "rows" else None,
+        asked=(sizes(found["wanted"]), sizes(found["got"])) if found.kind == "classes axis" else None,
+    )
 
 
-@Family("probabilities").reader
+@RECOGNISERS.reading("probabilities")
 def _not_probabilities(crash: Crash, found: Found) -> NotProbabilities | None:
     for variables in crash.inward("binary_cross_entropy"):
         prediction = to_array(variables.get("input"))
@@ -275,29 +262,20 @@ def _not_probabilities(crash: Crash, found: Found) -> NotProbabilities | None:
     return NotProbabilities()
 
 
-@Family("devices").reader
+@RECOGNISERS.reading("devices")
 def _devices_differ(crash: Crash, found: Found) -> DevicesDiffer:
     message = crash.facts.message
     devices = tuple(dict.fromkeys(re.findall(r"\b(cpu|meta|mps|(?:cuda|xpu|hpu|npu):\d+|cuda)\b", message)))
-    tensors: dict[str, str] = {}
-    registered: tuple[str, ...] = ()
-    own = {} if crash.expression is None else crash.expression.tensors()
     by_file = zip((frame.file for frame in reversed(crash.facts.frames)), crash.inward(), strict=False)
     inward = [held for file, held in by_file if not _DECOMPOSED.search(file)]
-    for held in (own, *map(tensors_of, inward)):
-        places = {name: str(value.device) for name, value in held.items()}
-        if len(set(places.values())) > 1:
-            tensors = places
-            parts = [part for variables in inward for part in _parts_of_module(variables)]
-            registered = tuple(name for name in places if any(held[name] is part for part in parts))
-            break
+    apart = _apart(crash, inward, lambda tensor: str(tensor.device))
+    parts = [part for variables in inward for part in _parts_of_module(variables)]
     odd = next((told for wording in _ODD if (told := wording.search(message))), None)
     return DevicesDiffer(
         devices,
-        tensors,
-        to_numpy="tensor to numpy" in message,
+        {name: str(value.device) for name, value in apart.items()},
         odd=odd and (odd["name"], odd["device"]),
-        registered=registered,
+        registered=tuple(name for name, value in apart.items() if any(value is part for part in parts)),
     )
 
 
@@ -307,22 +285,81 @@ def _parts_of_module(variables: Mapping[str, Any]) -> Iterator[Any]:
         yield from getattr(variables.get("self"), kind, {}).values()
 
 
-def tensors_of(variables: Mapping[str, Any]) -> dict[str, Any]:
+def _apart(crash: Crash, frames: Iterable[Mapping[str, Any]], told: Callable[[Any], str]) -> Mapping[str, Any]:
+    """Return the tensors of the failed line, or else of the innermost frame, in which they differ."""
+    own = {} if crash.expression is None else crash.expression.tensors()
+    each = (held for held in (own, *map(_tensors_of, frames)) if len({told(one) for one in held.values()}) > 1)
+    return next(each, {})
+
+
+def _tensors_of(variables: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tensors among the variables of a frame, and the parameters of its module."""
     held: Mapping[str, Any] = getattr(variables.get("self"), "_parameters", {})
     parameters = {f"self.{name}": value for name, value in held.items() if value is not None}
     return {**{name: value for name, value in variables.items() if is_tensor(value)}, **parameters}
 
 
-RECOGNISERS: tuple[Recogniser, ...] = (
-    _label_beyond_outputs,
-    _ragged_columns,
-    _token_beyond_embedding,
-    _position_beyond_table,
-    _tokens_missing,
-    _loss_missing,
-    _no_path_to_parameters,
-    _shapes_differ,
-    _not_probabilities,
-    _devices_differ,
-)
+@NEXT.reading("dtypes")
+def _dtypes_differ(crash: Crash, found: Found) -> DtypesDiffer | None:
+    if _on_two_devices(found):
+        return None
+    got, wanted = _dtype(found.get("got")), _dtype(found.get("wanted"))
+    if found.kind in ("classes", "indices"):
+        wanted = "int64"
+    if found.kind == "result":
+        return DtypesDiffer("target" if _within_loss(crash) else "result", got, wanted, None, _dtypes(crash))
+    named = _dtypes(crash) if found.kind != "integers" else {}
+    library = "tensorflow" if found.message.framework in ("TensorFlow", "Keras") else "torch"
+    return DtypesDiffer(found.kind, got, wanted, found.get("operation"), named, library)
+
+
+def _within_loss(crash: Crash) -> bool:
+    """Whether one of PyTorch's losses was called: an operation in place fails in the same words."""
+    return any(
+        "loss" in frame.function.lower() or "binary_cross_entropy" in frame.function
+        for frame in crash.facts.frames
+    )
+
+
+def _dtype(name: str | None) -> str | None:
+    """Write a dtype as Python does, from C++'s name or an old tensor class: `torch.DoubleTensor` is float64."""
+    if name is None:
+        return None
+    plain = name.rpartition(".")[2].rpartition(":")[2].removesuffix("Tensor").lower()
+    return str(entries("dtypes").get(plain, plain))
+
+
+def _on_two_devices(found: Found) -> bool:
+    """Whether the message names tensor classes of which one is of CUDA: then the devices differ."""
+    names = [name for part in ("got", "wanted") if (name := found.get(part))]
+    return len({"cuda" in name for name in names}) == 2 and all("Tensor" in name for name in names)
+
+
+def _dtypes(crash: Crash) -> dict[str, str]:
+    apart = _apart(crash, crash.inward(), lambda tensor: str(tensor.dtype))
+    return {name: str(value.dtype).removeprefix("torch.") for name, value in apart.items()}
+
+
+_LISTED_KEYS = r"{} key\(s\) in state_dict:((?:\s*\"[^\"]+\",?)+)"
+
+
+@NEXT.reading("checkpoints")
+def _checkpoint_keys_differ(crash: Crash, found: Found) -> CheckpointKeysDiffer | None:
+    message = crash.facts.message
+    model = re.search(r"Error\(s\) in loading state_dict for (\w+)", message)
+    lists = [re.search(_LISTED_KEYS.format(kind), message) for kind in ("Missing", "Unexpected")]
+    missing, unexpected = (tuple(re.findall(r'"([^"]+)"', keys[1])) if keys else () for keys in lists)
+    if not missing and not unexpected:
+        return None
+    return CheckpointKeysDiffer("" if model is None else model[1], missing, unexpected)
+
+
+_ADDS_POSITIONS = re.compile(r"\+=?\s*(?:self\.)?\w*\bpos(?:ition(?:al)?)?_?(?:emb|enc)\w*|\+=?\s*self\.pe\b")
+
+
+@NEXT.reading("torch-element-wise")
+def _positions(crash: Crash, found: Found) -> PositionsDiffer | None:
+    """Recognise a table of positions by the line that adds it: the input is its first operand."""
+    if found.kind != "operands" or not _ADDS_POSITIONS.search(crash.facts.frames[-1].code or ""):
+        return None
+    return PositionsDiffer(int(found["one"]), int(found["other"]))

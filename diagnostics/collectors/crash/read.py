@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,23 +16,23 @@ from diagnostics.collectors.tracebacks.parse import (
     Failure,
     failures,
     frames_in,
+    named_lines,
     unwrapped,
 )
 from diagnostics.collectors.tracebacks.python_errors import is_python_error
-from diagnostics.collectors.tracebacks.rank import in_order, may_be_caught, title
 from diagnostics.collectors.tracebacks.tensorflow_format import IN_USER_CODE
 from diagnostics.errors import InvalidInput
-from diagnostics.facts.crash import CrashFacts, Symptom, without_long_words
-from diagnostics.facts.crash.known import KnownFailure
-from diagnostics.facts.crash.processes import LauncherTail
+from diagnostics.facts.crash import CrashFacts, LauncherTail, Symptom, without_long_words
 from diagnostics.text.join import count_of
 
+from .by_frames import refused_call
 from .classify import symptoms
 from .frames import Crash, is_ours, read_exception, within
-from .refused_calls import refused_call
+from .processes import launcher_tail
 
 _Explained = tuple[str, CrashFacts, *tuple[Any, ...]]
 """Title, crash, and what is recognised in it."""
+LONGEST = 24_000  # characters of a text in whose lines an error is looked for
 _QUOTED = "explained a message without a traceback"
 _WARNING = "explained a warning"
 _WITHOUT_END = "explained a traceback without its last line"
@@ -60,7 +60,7 @@ def facts_of_exception(error: BaseException) -> tuple[CrashFacts, *tuple[Any, ..
                 if found:
                     return replace(facts, frames=(*whole.facts.frames, *facts.frames)), *found
         link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
-    return crash.facts, *_refused(crash.facts)
+    return crash.facts, *refused_call(crash.facts)
 
 
 def _read(error: BaseException) -> Crash:
@@ -92,7 +92,7 @@ def read_text(text: str) -> _Explained:
                 return quoted
             raise InvalidInput(_nothing_in(text))
         found_failures = [Failure((ended,), 1)]
-    ordered = in_order(found_failures, text)
+    ordered = _in_order(found_failures, text)
     tail: _Explained | None = None  # says no more than that something failed
     for position, failure in enumerate(ordered):
         last, *before = reversed(failure.chain)
@@ -101,13 +101,13 @@ def read_text(text: str) -> _Explained:
             if facts is not None:
                 whole = within(whole, Crash(facts))
             if found := symptoms(whole):
-                explained: _Explained = (title(found_failures, failure), whole.facts, *found)
+                explained: _Explained = (_title(found_failures, failure), whole.facts, *found)
                 if isinstance(found[0], LauncherTail):
                     own = is_python_error(failure.last) if not position else _is_origin(ordered[0], found[0])
                     if not own:
                         tail = tail or explained
-                elif position and may_be_caught(ordered[0], failure):
-                    return title(found_failures, ordered[0]), _beside(ordered[0].last, failure)
+                elif position and _may_be_caught(ordered[0], failure):
+                    return _title(found_failures, ordered[0]), _beside(ordered[0].last, failure)
                 else:
                     return explained
     if tail is not None:
@@ -124,13 +124,7 @@ def read_text(text: str) -> _Explained:
         return quoted
     if ordered[0].last.message.startswith(IN_USER_CODE) and (beside := _named_beside(text)) is not None:
         return beside
-    return title(found_failures, ordered[0]), ordered[0].last, *_refused(ordered[0].last)
-
-
-def _refused(crash: CrashFacts) -> tuple[KnownFailure, ...]:
-    """Recognise a library's own check by the frames, where nothing knows its words."""
-    known = refused_call(crash)
-    return () if known is None else (known,)
+    return _title(found_failures, ordered[0]), ordered[0].last, *refused_call(ordered[0].last)
 
 
 def _is_origin(failure: Failure, tail: LauncherTail) -> bool:
@@ -141,13 +135,12 @@ def _is_origin(failure: Failure, tail: LauncherTail) -> bool:
 
 
 def _in_lines(text: str) -> Iterator[_Explained]:
-    """Yield the errors in titles: single lines outside a report that does not name them.
+    """Yield the errors that lines name beside a report that does not name them, and what aborted the process.
 
-    That is a launcher's, or a traceback of Keras that was cut where the user's code begins. The last is what
-    aborted a process of which a launcher reports only that.
+    The report is a launcher's, or a traceback of Keras that was cut where the user's code begins.
     """
-    aborted = no_traceback.given_up(text)
-    for error in (*no_traceback.error_lines(text), *([] if aborted is None else [aborted])):
+    named = [failure.last for failure in named_lines(text)] if len(text) <= LONGEST else []
+    for error in (*named, *no_traceback.endings(text)):
         yield _QUOTED, error, *_symptoms(error, text)
 
 
@@ -172,7 +165,7 @@ def _quoted(text: str) -> _Explained | None:
 
 def _warned(text: str) -> _Explained | None:
     """Recognise a warning, or a line that means nothing, where a text holds nothing else."""
-    for warning in no_traceback.warned(text):
+    for warning in no_traceback.endings(text, "warnings"):
         if found := _symptoms(warning, text, cut=False):
             return _WARNING, warning, *found
     line = no_traceback.harmless(text)
@@ -217,3 +210,67 @@ def _nothing_in(text: str) -> str:
         return f"explain() was given an empty text. {wanted}"
     lines = count_of(len(text.splitlines()), "line")
     return f"No rule knows this text. explain() was given {lines} without a traceback. {wanted}"
+
+
+def _in_order(found: Sequence[Failure], text: str) -> list[Failure]:
+    """Return the failures, the likeliest origin first.
+
+    One process goes on after a failure that it caught: the last one ended it. Of several processes the first to
+    fail took the others down, and what a launcher says of it comes after everything.
+
+    Args:
+        found: of one text, in the order in which they were printed.
+        text: all of it; the summary of a launcher is looked for in it.
+    """
+    own = [failure for failure in found if not failure.aside]
+    reports = [failure for failure in reversed(found) if failure.aside]
+    processes = dict.fromkeys(failure.process for failure in own if failure.process is not None)
+    root, code = _root(text)
+    if root in processes:
+        of_root = [failure for failure in reversed(own) if failure.process == root]
+        return [*of_root, *(failure for failure in own if failure.process != root), *reports]
+    if root is not None and code < 0:  # killed, so that it could say nothing itself
+        return [*reports, *own]
+    if len(processes) > 1:
+        endings = [next(f for f in reversed(own) if f.process == process) for process in processes]
+        endings.sort(key=lambda failure: failure.line)
+        return [*endings, *(failure for failure in reversed(own) if failure not in endings), *reports]
+    return [*(own if root is not None else reversed(own)), *reports]
+
+
+_AFTERMATH = (
+    "KeyboardInterrupt", "SystemExit", "BrokenPipeError", "EOFError", "ConnectionResetError", "Empty",
+    "ConnectionRefusedError", "CancelledError", "SignalException", "Exit",
+)  # fmt: skip
+"""What ends a program, or its other processes, because something else has failed."""
+
+
+def _may_be_caught(last: Failure, earlier: Failure) -> bool:
+    """Whether a process went on after a failure, so that it may have nothing to do with the last one."""
+    return (
+        last.process == earlier.process
+        and last.line > earlier.line
+        and not last.aside
+        and not earlier.aside
+        and last.last.exception not in _AFTERMATH
+        and bool(last.last.frames or earlier.last.frames)  # two that are only quoted may be of two runs
+    )
+
+
+def _root(text: str) -> tuple[str | None, int]:
+    """Read which rank failed first, and its exit code, negative for a signal."""
+    summed_up = "Root Cause (first observed failure)" in text
+    crash = CrashFacts("ChildFailedError" if summed_up else "", text, (), live=False)
+    tail = launcher_tail(Crash(crash)) if summed_up or "srun: error: " in text else None
+    return (None, 0) if tail is None or tail.rank is None else (f"rank {tail.rank}", tail.exit_code or 0)
+
+
+def _title(found: Sequence[Failure], taken: Failure) -> str:
+    """Say what was explained: which failure, and of how many."""
+    own = [failure for failure in found if not failure.aside]
+    if taken not in own:
+        own = list(found)
+    if len(own) == 1:
+        return "explained the text of a traceback"
+    which = f"of {taken.process}" if taken.process is not None else f"on line {taken.line}"
+    return f"explained the failure {which}, one of {len(own)} in the text"

@@ -12,29 +12,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from diagnostics.collectors.pytorch.saved_tensors import saved, saved_names
 from diagnostics.collectors.shared.arrays import is_tensor
-from diagnostics.facts.crash.memory import KeptGraphs, KeptModels
+from diagnostics.facts.crash.memory import KeptMemory
 
-from .frames import Crash, Recogniser
+from .frames import Crash, Recognisers
 from .model_memory import is_keras_model, keras_present
 from .out_of_memory import RECOGNISERS as MEMORY
 
+RECOGNISERS = Recognisers()
+
 FEWEST_GRAPHS = 10  # a step with several losses, or gradients accumulated over some batches, keeps fewer
 FEWEST_MODELS = 2  # beside the one in training
-MOST_NODES = 50_000  # of one graph; a large transformer's has some thousand
 
 
-def _ran_out_of_memory(crash: Crash) -> bool:
-    return crash.facts.live and any(recognise(Crash(crash.facts)) for recognise in MEMORY)
-
-
-def _kept_graphs(crash: Crash) -> KeptGraphs | None:
-    if not _ran_out_of_memory(crash):
+@RECOGNISERS.asked
+def _kept(crash: Crash) -> KeptMemory | None:
+    if not crash.facts.live or not any(recognise(Crash(crash.facts)) for recognise in MEMORY):
         return None
-    found = [kept for name, nodes in _collections(crash) if (kept := _measured(name, nodes)) is not None]
+    graphs = (_measured(name, nodes) for name, nodes in _collections(crash))
+    found = [kept for kept in (*graphs, *_models(crash)) if kept is not None]
     return max(found, key=lambda kept: kept.size, default=None)
 
 
@@ -68,7 +67,7 @@ def _summands(node: Any) -> list[Any]:
     return [*found, node] if found and node is not None else found
 
 
-def _measured(name: str, nodes: list[Any]) -> KeptGraphs | None:
+def _measured(name: str, nodes: list[Any]) -> KeptMemory | None:
     """Measure what the graphs hold; None if they are few, identical, or freed by `backward`."""
     if len(nodes) < FEWEST_GRAPHS:
         return None
@@ -76,20 +75,14 @@ def _measured(name: str, nodes: list[Any]) -> KeptGraphs | None:
     if first & last:
         return None  # parts of one computation, as the outputs of a recurrent layer's steps are
     each = min(_saved_bytes(first), _saved_bytes(last))
-    return KeptGraphs(name, len(nodes), each) if each else None
+    return KeptMemory(name, "graphs", len(nodes), each) if each else None
 
 
 def _graph(node: Any) -> set[Any]:
     """Return the nodes of a graph, without those of parameters, which all graphs of a model share."""
-    seen: set[Any] = set()
-    waiting = [node]
-    while waiting and len(seen) < MOST_NODES:
-        node = waiting.pop()
-        if node is None or node in seen or type(node).__name__ == "AccumulateGrad":
-            continue
-        seen.add(node)
-        waiting += [parent for parent, _ in node.next_functions]
-    return seen
+    from diagnostics.collectors.pytorch.loss_graph import graph_nodes
+
+    return {part for part in graph_nodes(node) if type(part).__name__ != "AccumulateGrad"}
 
 
 def _saved_bytes(graph: set[Any]) -> int:
@@ -109,25 +102,18 @@ def _memory(tensor: Any) -> int:
     return int(tensor.untyped_storage().data_ptr())
 
 
-def _kept_models(crash: Crash) -> KeptModels | None:
-    if not _ran_out_of_memory(crash):
-        return None
+def _models(crash: Crash) -> Iterator[KeptMemory | None]:
     # Those that are called in the crash, and those that the user's frames name directly.
     running = (value for variables in crash.inward() for value in variables.values() if is_keras_model(value))
     in_training = {id(weight) for model in running for weight in model.weights}
-    series = (
-        (name, list(value.values() if isinstance(value, Mapping) else value))
-        for variables in crash.own()
-        for name, value in variables.items()
-        if isinstance(value, Mapping | list | tuple)
-    )
-    found = [kept for name, parts in series if (kept := _models_of(name, parts, in_training)) is not None]
-    return max(found, key=lambda kept: kept.size, default=None)
+    for name, value in chain.from_iterable(variables.items() for variables in crash.own()):
+        if isinstance(value, Mapping | list | tuple):
+            yield _models_of(name, list(value.values() if isinstance(value, Mapping) else value), in_training)
 
 
-def _models_of(name: str, parts: list[Any], in_training: set[int]) -> KeptModels | None:
+def _models_of(name: str, parts: list[Any], in_training: set[int]) -> KeptMemory | None:
     """Add up what the compiled models hold that are not in training; None if they are few."""
-    by_history = any(_is_history(part) for part in parts)
+    kind: Literal["models", "histories"] = "histories" if any(_is_history(part) for part in parts) else "models"
     reached = [part.model if _is_history(part) else part for part in parts]
     models = {id(model): model for model in reached if is_keras_model(model)}
     sizes = [
@@ -136,11 +122,8 @@ def _models_of(name: str, parts: list[Any], in_training: set[int]) -> KeptModels
         if getattr(model, "optimizer", None) is not None
         and not in_training.intersection(id(weight) for weight in model.weights)
     ]
-    return KeptModels(name, len(sizes), min(sizes), by_history) if len(sizes) >= FEWEST_MODELS else None
+    return KeptMemory(name, kind, len(sizes), min(sizes)) if len(sizes) >= FEWEST_MODELS else None
 
 
 def _is_history(value: Any) -> bool:
     return type(value).__name__ == "History" and hasattr(value, "history") and hasattr(value, "model")
-
-
-RECOGNISERS: tuple[Recogniser, ...] = (_kept_graphs, _kept_models)

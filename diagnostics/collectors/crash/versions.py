@@ -11,64 +11,47 @@ from __future__ import annotations
 import functools
 import re
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
-from diagnostics.collectors.tracebacks.origin import package_of
 from diagnostics.collectors.tracebacks.unknown_errors import compiled, entries, of_packages, tables
-from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.facts.crash import CrashFacts, KnownFailure
 
-from .frames import Crash, Recogniser
+from .frames import Crash, Recognisers
+
+RECOGNISERS = Recognisers()
 
 HISTORY = Path(__file__).with_name("release_history.toml")
-_NO_SUCH_ATTRIBUTE = of_packages("no_such_attribute")
-_CANNOT_IMPORT = of_packages("cannot_import")
-_ARGUMENT = of_packages("argument")
-_FUNCTION = of_packages("function")
-_OBJECT = of_packages("object")
-_OF_LIBRARIES = of_packages("of_libraries")
-_SITE = of_packages("site")
 
 
-class _Change(NamedTuple):
-    """A release in which a call stopped or began to take an argument, or a class or module lost a name."""
-
-    package: str
-    call: str
-    name: str
-    kind: Literal["removed", "added"]
-    version: str
-    before: str
-    instead: str | None
-    is_attribute: bool
-
-
+@RECOGNISERS.asked
 def _versions_differ(crash: Crash) -> KnownFailure | None:
     facts = crash.facts
     message, caller = facts.message, calling_package(facts)
     if (change := _argument_change(crash)) is not None:
         return _changed(change, caller, facts)
-    if found := _NO_SUCH_ATTRIBUTE.search(message):
+    if found := of_packages("no_such_attribute").search(message):
         return _lacking(found["owner"], found["name"], "attribute", caller, facts)
-    if found := _CANNOT_IMPORT.search(message):
+    if found := of_packages("cannot_import").search(message):
         owner, name = (found["owner"], found["name"]) if found["owner"] else found["module"].rsplit(".", 1)
         return _lacking(owner, name, "import", caller, facts)
-    if found := _ARGUMENT.search(message) or _FUNCTION.search(message):
-        owner = found["owner"] or ""
+    found = of_packages("argument").search(message)
+    if found and (found["call"] == "__init__" or (found["owner"], found["name"]) == (None, "num_items_in_batch")):
+        owner = found["owner"] or found["call"].replace("__init__", "")
         if caller or _is_library_class(owner, found["name"]):
             return _lacking(owner, found["name"], "argument", caller, facts)
-    if (found := _OBJECT.search(message)) and _is_library_class(found["owner"], found["name"]):
+    if (found := of_packages("object").search(message)) and _is_library_class(found["owner"], found["name"]):
         return _lacking(found["owner"], found["name"], "attribute", caller, facts)
     return None
 
 
-def _changed(change: _Change, caller: str | None, crash: CrashFacts) -> KnownFailure:
-    kind: str = "removed name" if change.is_attribute else change.kind
-    if change.is_attribute and (change.package, change.version) == ("tensorflow", "2.0"):
-        kind = "contrib" if change.name == "contrib" else "TensorFlow 1"
-    by = f" The call is in {caller}." if caller and caller.replace("_", "-") != change.package else ""
-    use = f"{change.instead}, in place of {change.name}" if change.instead else f"leave out {change.name}"
-    return _told(kind, crash, by=by, use=use, **change._asdict())
+def _changed(change: dict[str, Any], caller: str | None, crash: CrashFacts) -> KnownFailure:
+    kind, package, name = change["kind"], change["package"], change["name"]
+    if kind == "removed name" and (package, change["version"]) == ("tensorflow", "2.0"):
+        kind = "contrib" if name == "contrib" else "TensorFlow 1"
+    by = f" The call is in {caller}." if caller and caller.replace("_", "-") != package else ""
+    instead = change.get("instead", {}).get(name)
+    use = f"{instead}, in place of {name}" if instead else f"leave out {name}"
+    return _told(kind, crash, **{**change, "by": by, "use": use})
 
 
 def _lacking(owner: str, name: str, kind: str, caller: str | None, crash: CrashFacts) -> KnownFailure:
@@ -98,7 +81,7 @@ def _told(kind: str, crash: CrashFacts, /, **held: Any) -> KnownFailure:
 
 
 def _is_library_class(owner: str, name: str) -> bool:
-    return _OF_LIBRARIES.fullmatch(f"{owner}.{name}") is not None
+    return of_packages("of_libraries").fullmatch(f"{owner}.{name}") is not None
 
 
 _PASSES_ON = re.compile(r"deprecat|decorat|wrapper|functools|typeguard|contextlib", re.IGNORECASE)
@@ -117,25 +100,21 @@ def calling_package(facts: CrashFacts) -> str | None:
     last = frames[-1]
     if _PASSES_ON.search(f"{last.file} {last.function}") or re.search(r"[(\s]\*\*kwargs\)", last.code or ""):
         return None
-    found = _SITE.search(last.file)
+    found = of_packages("site").search(last.file)
     return None if found is None else found["package"] or found["at"]
 
 
-_REFUSED = re.compile(
-    r"(?<![\w.])(?:(?P<owner>\w{1,60})\.)?(?P<call>\w{1,60})\(\)"
-    r" got an unexpected keyword argument '(?P<name>\w{1,60})'"
-)
 _CALLED = re.compile(r"\b(\w{1,60})\(")
 
 
-def _mentions(change: _Change, text: str) -> bool:
+def _mentions(change: dict[str, Any], text: str) -> bool:
     """Whether a text has words that show whose class it is: users call their own classes Trainer, too."""
-    return compiled(tables(HISTORY)["mentions"][change.package]).search(text) is not None
+    return compiled(tables(HISTORY)["mentions"][change["package"]]).search(text) is not None
 
 
-def _argument_change(crash: Crash) -> _Change | None:
+def _argument_change(crash: Crash) -> dict[str, Any] | None:
     """Return what is known of an argument that a call refuses; None if nothing is."""
-    found = _REFUSED.search(crash.facts.message)
+    found = of_packages("argument").search(crash.facts.message)
     if found is None:
         return None
     frames = crash.facts.frames
@@ -145,36 +124,36 @@ def _argument_change(crash: Crash) -> _Change | None:
     changes = [
         change
         for change in _changes()
-        if not change.is_attribute
-        and found["name"] == change.name
+        if change["kind"] != "removed name"
+        and found["name"] == change["name"]
         and _is_call(change, found["owner"], found["call"], own, inner)
         and (_is_of_one_library(change) or _mentions(change, around))
     ]
     return changes[0] if len(changes) == 1 else None
 
 
-def _attribute_change(owner: str, name: str) -> _Change | None:
+def _attribute_change(owner: str, name: str) -> dict[str, Any] | None:
     """Return what is known of an attribute or a module that is missing, or of the one that it was in."""
     path = f"{owner}.{name}.".replace(
         "tensorflow._api.v2.", "tensorflow."
     )  # as TensorFlow 2 calls its own modules
-    changes = (change for change in _changes() if change.is_attribute)
-    return next((change for change in changes if path.startswith(f"{change.call}.{change.name}.")), None)
+    changes = (change for change in _changes() if change["kind"] == "removed name")
+    return next((change for change in changes if path.startswith(f"{change['call']}.{change['name']}.")), None)
 
 
-def _is_of_one_library(change: _Change) -> bool:
-    if change.call == "Trainer" and change.package == "pytorch-lightning":
-        return change.kind == "removed"  # gpus, progress_bar_refresh_rate and others are Lightning's words
-    return compiled(tables(HISTORY)["of_one_library"]).fullmatch(change.call) is not None
+def _is_of_one_library(change: dict[str, Any]) -> bool:
+    if change["call"] == "Trainer" and change["package"] == "pytorch-lightning":
+        return change["kind"] == "removed"  # gpus, progress_bar_refresh_rate and others are Lightning's words
+    return compiled(tables(HISTORY)["of_one_library"]).fullmatch(change["call"]) is not None
 
 
-def _is_call(change: _Change, owner: str | None, call: str, own: str, inner: str) -> bool:
+def _is_call(change: dict[str, Any], owner: str | None, call: str, own: str, inner: str) -> bool:
     """Return whether a call of the history is the one in the message, which names no class before Python 3.10.
 
     Then the user's line shows it, or the frame of the library that passed the arguments on, or, in a text without
     frames, a word of the library.
     """
-    owner_known, _, method = change.call.partition(".")
+    owner_known, _, method = change["call"].partition(".")
     if owner_known.islower():
         return call == owner_known
     if (method or "__init__") != call:
@@ -185,55 +164,11 @@ def _is_call(change: _Change, owner: str | None, call: str, own: str, inner: str
 
 
 @functools.cache
-def _changes() -> tuple[_Change, ...]:
-    releases: list[dict[str, Any]] = tables(HISTORY)["releases"]
+def _changes() -> tuple[dict[str, Any], ...]:
+    """Return a row for each name that a release no longer has, or has for the first time."""
     return tuple(
-        _Change(
-            release["package"],
-            release.get("call") or release["attributes_of"],
-            name,
-            kind,
-            release["version"],
-            release["before"],
-            release.get("instead", {}).get(name),
-            "attributes_of" in release,
-        )
-        for release in releases
-        for kind in ("removed", "added")
+        {**release, "name": name, "kind": kind}
+        for release in tables(HISTORY)["releases"]
+        for kind in ("removed", "removed name", "added")
         for name in release.get(kind, ())
     )
-
-
-_NAME = re.compile(r"^name '(?P<name>\w{1,80})' is not defined")
-
-
-def _unimported_name(crash: Crash) -> KnownFailure | None:
-    """Recognise that a library uses a name which it imports only where an optional package is found.
-
-    Such an import is guarded by a check (`if is_peft_available():`) or a try, and says nothing where the package
-    is missing: the name is missed later, in the library's own line, as a NameError that reads like a slip of the
-    user's.
-
-    Returns:
-        None if the line is the user's, if Python 2 had the name, or if the library imports all that it uses.
-    """
-    facts = crash.facts
-    last = facts.frames[-1] if facts.frames else None
-    if facts.exception != "NameError" or last is None or last.yours:
-        return None
-    found, library = _NAME.match(facts.message), package_of(last)
-    if found is None or of_packages("guarding").fullmatch(library) is None:
-        return None
-    name = found["name"]
-    if name == "_C" or name in entries("python_2"):
-        return None
-    held = {"name": name, "library": library, "pip": library.replace("_", "-"), "at": f"{last.file}:{last.line}"}
-    brought = (package for package, names in entries("brings").items() if compiled(names).fullmatch(name))
-    package = next(brought, held["pip"])
-    if package == held["pip"]:
-        return _told("not imported", facts, file=last.file, **held)
-    module = {"pillow": "PIL", "opencv-python": "cv2"}.get(package, package.replace("-", "_"))
-    return _told("no package", facts, package=package, module=module, **held)
-
-
-RECOGNISERS: tuple[Recogniser, ...] = (_versions_differ, _unimported_name)

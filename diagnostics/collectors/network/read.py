@@ -12,8 +12,7 @@ from typing import Any
 
 from diagnostics.collectors.crash.classify import symptoms
 from diagnostics.collectors.crash.frames import Crash
-from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.facts.crash import CrashFacts, KnownFailure
 from diagnostics.facts.ranks.network import STEPS, Bandwidth, NetworkFacts, NetworkFailure, RankFacts
 
 from .children import QUIET_S, Tried

@@ -243,7 +243,7 @@ def first_labels(dataset: Any, batch_size: int | None, seconds: float | None = N
         count = min(FIRST_BATCHES * batch_size, len(dataset), ROWS_READ)
     reader = private(dataset)
     rows, complete = read_rows((reader[index] for index in range(count)), count, seconds)
-    labels = _class_labels(rows) if rows and complete else None
+    labels = class_labels(rows) if rows and complete else None
     if labels is None:
         return ()
     return tuple(labels[start : start + batch_size] for start in range(0, count - batch_size + 1, batch_size))
@@ -282,7 +282,7 @@ def dataset_facts(
         columns=tuple(kept),
         dropped_columns=tuple(name for name in all_columns if name not in kept),
         text_columns=text_columns,
-        labels=_class_labels(sample.rows),
+        labels=class_labels(sample.rows),
         label_values=_label_values(sample.rows),
         label_names=label_names,
         token_lengths=token_lengths,
@@ -295,7 +295,7 @@ def dataset_facts(
     )
 
 
-def _class_labels(rows: list[Any]) -> Array | None:
+def class_labels(rows: list[Any]) -> Array | None:
     """Return integers (n,): one label a row, if that is what the rows carry."""
     name = target_name(rows[0])
     values: list[Any] = [fields(row).get(name) for row in rows] if name is not None else []

@@ -43,12 +43,12 @@ _CONSTANT = Operand()
 _READS = ("LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE", "DELETE_FAST")
 
 
-def graph_nodes(*results: Tensor) -> list[Any]:
-    """Return the nodes of the graph of a loss, or of several tensors, those next to it first.
+def graph_nodes(*results: Any) -> list[Any]:
+    """Return the nodes of the graph of a loss, or of several tensors or nodes, those next to it first.
 
     Those of parameters have a ``variable``.
     """
-    waiting, seen = deque(result.grad_fn for result in results), dict[Any, None]()
+    waiting, seen = deque(getattr(result, "grad_fn", result) for result in results), dict[Any, None]()
     while waiting and len(seen) < MOST_NODES:
         node = waiting.popleft()
         if node is not None and node not in seen:

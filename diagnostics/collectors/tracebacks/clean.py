@@ -92,20 +92,13 @@ def streams(text: str) -> list[Stream]:
     """Return the lines of a text, cleaned, those of each process by themselves; the first stream has no prefix."""
     lines = [line for first, part in _near_marks(text) for line in _cleaned(part, first)]
     prefixes = _prefixes(lines)
-    plain = Stream(None)
-    if not prefixes:
-        plain.lines.extend(lines)
-        return [plain]
-    found = {prefix: Stream(_process(prefix)) for prefix in prefixes}
+    found = [Stream(None), *(Stream(_process(prefix)) for prefix in prefixes)]
     either = re.compile("|".join(f"({_pattern(prefix)})" for prefix in prefixes))
     for line in lines:
         match = either.match(line.text)
-        if match is None:
-            plain.lines.append(line)
-        else:
-            stream = found[prefixes[(match.lastindex or 1) - 1]]
-            stream.lines.append(Line(line.number, line.text[match.end() :]))
-    return [plain, *found.values()]
+        place, end = (0, 0) if match is None else (match.lastindex or 0, match.end())
+        found[place].lines.append(Line(line.number, line.text[end:]))
+    return found
 
 
 def with_underscores(text: str) -> str:
@@ -188,14 +181,11 @@ def _prefixes(lines: Sequence[Line]) -> list[str]:
     found: dict[str, None] = {}
     for index, (_, text) in enumerate(lines):
         match = _START_LINE.match(text) if START in text else None
-        prefix = "" if match is None else _timeless(match["before"])
+        before = "" if match is None or len(match["before"]) > LONGEST_PREFIX else match["before"]
+        prefix = TIME.sub("\0", before)
         if prefix.strip() and prefix not in found and _before_frame(prefix, lines[index + 1 : index + NEAR]):
             found[prefix] = None
     return sorted([*found][:MOST_PREFIXES], key=len, reverse=True)
-
-
-def _timeless(prefix: str) -> str:
-    return TIME.sub("\0", prefix) if len(prefix) <= LONGEST_PREFIX else ""
 
 
 def _pattern(prefix: str) -> str:

@@ -1,4 +1,4 @@
-"""Says of a failure that no rule recognises what kind of failure it is, and whose line raised it."""
+"""Says of a failure that no rule recognises what kind it is, whose line raised it, and what it advises."""
 
 from __future__ import annotations
 
@@ -7,37 +7,28 @@ import re
 from diagnostics.collectors.crash.live.expression import told
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
-from .origin import origin_of
 from .parse import NO_EXCEPTION
 from .python_errors import held, proved
 from .unknown_errors import entries, of_packages
 
-_MISSING_FILE = re.compile(
-    r"No such file or directory|does not exist\b|(?:does not|doesn't) appear to have a file named"
-)
-_NO_FILE = re.compile(
-    r"\[Errno 2\]|No such file or directory|['\"] is not a (?:file|directory)\b"
-)  # whoever says so
-_NAMED_FILE = re.compile(
-    r"(?:^|[\s'\"`])(?:[A-Za-z]:|\.{0,2}|~|\w[\w.-]*)[\\/][^\s'\"`]{2,300}['\"`]? "
-    r"(?:does not exist|doesn't exist|not exists?\b)"
-)  # a path, and that there is nothing, whoever says so
-_PLAIN = (
-    "KeyError", "NameError", "UnboundLocalError", "AttributeError", "ModuleAttributeError", "ZeroDivisionError",
-    "SyntaxError", "IndentationError", "TabError", "UnicodeDecodeError", "JSONDecodeError", "ParserError",
-    "RecursionError", "ImportError", "StopIteration",
-)  # fmt: skip
-"""What says enough by its name, wherever it was raised: the others may be a library's judgement of tensors."""
+MOST_READ = 2_000  # characters of a message
+MOST_ADVISED = 240  # characters of a sentence of advice
 
-_CHECKS = (
-    "ValueError",
-    "TypeError",
-    "AssertionError",
-    "NotImplementedError",
-    "RuntimeError",
-    "Exception",
-    "OSError",
+_SENTENCE = re.compile(r"(?<=[a-z)\]'\"`0-9][.!?])\s+(?=[A-Z`'\"])|\n+")
+_ADVISES = re.compile(
+    r"^(?:(?:[Pp]lease(?! (?:help|let|tell|guide|advise|reply|respond|give me))|[Tt]ry|[Uu]se|[Cc]onsider"
+    r"|[Mm]ake sure|[Ee]nsure|[Ss]et|[Pp]ass|[Cc]all|[Cc]heck)\b"
+    r"|(?:[Ee]ither|[Ii]nstall|[Ss]witch|[Rr]emove|[Ss]pecify|[Pp]rovide|[Aa]dd|[Pp]erhaps|[Dd]id you|[Cc]hoose)\b"
+    r"|(?:[Ee]xpected|[Ss]upported|[Aa]vailable|[Vv]alid|[Aa]llowed|If you|It (?:must|should)|Should be)\b"
+    r"|You (?:can|should|need|must|may|have to|might)\b"
+    r"|To (?:fix|avoid|use|enable|disable|do|load|train|resolve|solve)\b)"
 )
+_IS_TOLD = re.compile(r"[Ee]xpected\b[^\n]{0,200}\b(?:got|received|found|but)\b")
+"""What came in place of something else is no advice."""
+_WITHIN = re.compile(r"[,;:] (?=(?:please|try|use|consider|make sure|you (?:should|need|must|have to|can))\b)")
+
+_ALSO_OF_TENSORS = ("IndexError", "TypeError", "ValueError", "AssertionError", "NotImplementedError")
+"""What may be a library's judgement of tensors; of Python's other exceptions the name says enough."""
 
 
 def error_category(crash: CrashFacts) -> str | None:
@@ -62,23 +53,14 @@ def _cut_off(crash: CrashFacts) -> str:
 def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
     """Say in a sentence what kind of failure it is, where that is no matter of training; None if it may be one."""
     name, message = crash.exception, crash.message
-    pythons_own = of_packages("pythons_own")
     for row in entries("outside"):
         if (groups := held(row, crash, f"{name}: {message}")) is not None:
-            return str(row["said"].format_map(groups))
-    if (
-        name in entries("files")
-        or (name in _CHECKS and _NAMED_FILE.search(message))
-        or (name == "OSError" and _MISSING_FILE.search(message))
-        or _NO_FILE.search(message)
-    ):
-        what = entries("files").get(name, "a file or folder is not where the code looks for it")
-        return f"It is a failure of the file system, not of the training: {what}{_at(crash)}."
+            return str(row["said"].format_map(groups | {"at": _at(crash)}))
     last = crash.frames[-1] if crash.frames else None
-    in_pythons_words = pythons_own.search(message) is not None and (
-        message != "" or _is_standard(last) or (last is not None and last.yours)
-    )
-    if name in _PLAIN or (name in entries("python") and in_pythons_words):
+    # Files of Python's own library have a whole path: those of packages are named from the package on.
+    no_package = last is not None and (last.yours or re.match(r"[/\\]|[A-Za-z]:", last.file) is not None)
+    in_pythons_words = (message or no_package) and of_packages("pythons_own").search(message)
+    if name in entries("python") and (in_pythons_words or name not in _ALSO_OF_TENSORS):
         whose = "" if last is None else " of the code's own" if last.yours else f" raised in {last.file}"
         article = "an" if name[0] in "AEIOU" else "a"
         what = f"{entries('python')[name]}{_at(crash)}"
@@ -86,11 +68,40 @@ def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
     return None
 
 
-def _is_standard(last: FrameFacts | None) -> bool:
-    """Whether a frame is of Python's own library: those of packages are named from the package on."""
-    return last is not None and not last.yours and re.match(r"[/\\]|[A-Za-z]:", last.file) is not None
-
-
 def _at(crash: CrashFacts) -> str:
     """Name the user's own line; empty if there is none."""
     return "" if crash.where is None else f", at {crash.where}"
+
+
+def origin_of(crash: CrashFacts) -> str | None:
+    """Say whose line raised an unknown error, and what the message itself advises; None if it shows neither.
+
+    Where a library's line raised it, that library is named, and the line of the user's that called it.
+    """
+    last = crash.frames[-1] if crash.frames else None
+    advised = ". ".join(advice_in(crash.message))
+    advice = f"The message itself says what to do: {advised}." if advised else ""
+    if last is None:
+        return advice or None
+    if last.yours:
+        return f"It was raised at {crash.where}. {advice}".strip()
+    called = f", called from {crash.where}" if crash.where is not None else ""
+    return f"{package_of(last)} raised it, in {last.function} ({last.file}:{last.line}){called}. {advice}".strip()
+
+
+def advice_in(message: str) -> list[str]:
+    """Return the sentences that say what to do, at most two."""
+    sentences = (" ".join(said.split()) for said in _SENTENCE.split(message[:MOST_READ]))
+    found: list[str] = []
+    for sentence in sentences:
+        part = sentence if _ADVISES.match(sentence) else next(iter(_WITHIN.split(sentence, maxsplit=1)[1:]), "")
+        if 12 < len(part) <= MOST_ADVISED and not _IS_TOLD.match(part):
+            found.append(part.rstrip("."))
+    return found[:2]
+
+
+def package_of(frame: FrameFacts) -> str:
+    """Name the package of a file that is not the user's, which begins with the package's folder."""
+    inside = re.split(r"[\\/](?:lib[\\/]python[\d.]+|lib)[\\/]", frame.file, maxsplit=1)[-1]
+    parts = [part for part in re.split(r"[\\/]", inside) if part not in ("", "site-packages", "dist-packages")]
+    return parts[0].removesuffix(".py") if parts else "A library"

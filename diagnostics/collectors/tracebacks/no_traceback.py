@@ -9,28 +9,13 @@ import html
 import re
 from collections.abc import Iterator
 
-from diagnostics.collectors.crash.out_of_memory import KILLED
-from diagnostics.collectors.crash.processes import LAUNCHERS, WATCHDOG
+from diagnostics.collectors.crash.messages.table import find
 from diagnostics.facts.crash import CrashFacts
 
 from .unknown_errors import entries, search
 
 MOST_LINES = 60  # of a text that is taken for a quoted message; a longer one is a log, in which words mean less
 
-_REFUSED_ARGUMENTS = re.compile(  # as argparse and click end a program, after its usage
-    r"^[ \t*`>#-]{0,20}(?:[\w./\\-]{1,120}: error|Error): (?P<message>(?:unrecognized arguments|ambiguous option"
-    r"|[Nn]o such option|"
-    r"the following arguments are required|argument [^\n:]{1,80}|Missing (?:option|argument)|Invalid value for)\b"
-    r"[^\n*`]*)",
-    re.MULTILINE,
-)
-_ENDED_BY_SHELL = re.compile(r"^(?:.*(?:\d|\])[:\s]+)?Killed\b(?:\s+\S.*)?$|^(?:zsh|bash): killed\b.*$")
-_SUMMARY = re.compile(  # of torchrun, pasted without the traceback above it
-    r"^[ \t]*rank[ \t]*: \d+ \(local_rank: \d+\)\s+exitcode[ \t]*: -?\d+ \(pid: \d+\)\s+error_file: \S+",
-    re.MULTILINE,
-)
-_FAILED_RANK = re.compile(r"multiprocessing\.api:failed \(exitcode: -?\d+\) local_rank")  # as torchrun logs it
-_HINT = re.compile(r"[Kk]illed|SIGKILL|exitcode|oom|Out Of Memory")  # of what the next two find, in one quick look
 _NO_ERROR = re.compile(  # source code, warnings, and what is logged below the level of an error; NCCL's is WARN
     r"^\s*(?:raise|def|class|return|import|from|assert|if|elif|while|with|except|print|for(?= [\w, ()]{1,80} in ))"
     r"\b.*[:)]\s*$"
@@ -45,11 +30,6 @@ _ENDS_RUN = (
     "Error reported to Coordinator",  # logged as information, by TensorFlow 1
     "Assertion `",  # of a kernel
 )
-_WARNED = re.compile(
-    r"(?:Early stopping|[Ll]earning rate reduction is|Reduce LR on plateau) conditioned on metric .{1,300}"
-    r"|Can save best model only with .{1,100}|Cannot dlopen some GPU libraries"
-    r"|Could not (?:load dynamic|dlopen) library '(?!libnvinfer)[\w.]{1,60}'"
-)
 _WIDE = str.maketrans(
     {"\N{FULLWIDTH COLON}": ": ", "\N{FULLWIDTH COMMA}": ", ", "\N{RIGHT SINGLE QUOTATION MARK}": "'"}
 )
@@ -57,9 +37,6 @@ _QUOTES = ("`", '"', "**", ": ", "Invalid argument: ")  # what stands before a q
 _ERROR = r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)"
 _NAMED = re.compile(  # in backticks to the next of them, else to the end of the line
     rf"`(?P<quoted>{_ERROR}): (?P<words>[^`]+)|(?<![A-Za-z0-9_.])(?P<name>{_ERROR}): ?(?P<message>.+)"
-)
-_ABORTED = re.compile(
-    r"terminate called after throwing an instance of '(?:\w+::)*(?P<name>\w+)'\s+what\(\):\s*(?P<message>.+)"
 )
 
 
@@ -69,34 +46,21 @@ def last_words(text: str) -> CrashFacts | None:
     A shell writes no more than ``Killed``; the exception is then called ``SIGKILL``, after the signal. Of an abort
     it is the C++ exception's name: ``AcceleratorError``, ``bad_alloc``.
     """
-    if (gave_up := given_up(text)) is not None:
-        return gave_up
-    if (refused := refused_arguments(text)) is not None:
-        return refused
-    for launcher in (_SUMMARY, _FAILED_RANK, LAUNCHERS):
-        if (ended := launcher.search(text)) is not None:
-            return CrashFacts("ChildFailedError", ended[0], (), live=False)
-    for line in reversed([line.strip(" \t*`>_") for line in text.splitlines() if _HINT.search(line)]):
-        if _ENDED_BY_SHELL.match(line) or KILLED.search(line):
-            return CrashFacts("SIGKILL", line, (), live=False)
-    return None
+    if (told := next(endings(text), None)) is not None:
+        return told
+    if ended := find(text, "launchers"):
+        return CrashFacts("ChildFailedError", ended[0], (), live=False)
+    if (killed := find(text, "killed")) is not None:
+        return CrashFacts("SIGKILL", killed[0], (), live=False)
+    return next(endings(text, "killed"), None)
 
 
-def given_up(text: str) -> CrashFacts | None:
-    """Return the C++ exception that aborted the process, or what NCCL's watchdog logged; None if neither did."""
-    aborted = _ABORTED.search(text)
-    if aborted is not None:
-        return CrashFacts(aborted["name"], aborted["message"].strip(), (), live=False)
-    waited = WATCHDOG.search(text)
-    return None if waited is None else CrashFacts("DistBackendError", waited[0], (), live=False)
-
-
-def refused_arguments(text: str) -> CrashFacts | None:
-    """Return how a parser of arguments ended the program; None if none did."""
-    found = _REFUSED_ARGUMENTS.search(text) if "rror: " in text else None
-    if found is None:
-        return None
-    return CrashFacts("SystemExit", f"error: {found['message'].strip()}", (), live=False)
+def endings(text: str, table: str = "endings") -> Iterator[CrashFacts]:
+    """Yield how the process ended, or what else a known wording says, by the rows of a table."""
+    for row in entries(table):
+        if (found := search(row, text)) is not None:
+            exception, message = (row[key].format_map(found.groupdict()) for key in ("exception", "message"))
+            yield CrashFacts(exception, message.strip(" \n`*"), (), live=False)
 
 
 def quoted_messages(text: str) -> Iterator[CrashFacts]:
@@ -113,16 +77,6 @@ def quoted_messages(text: str) -> Iterator[CrashFacts]:
         _, found, quoted = plain.partition(mark)
         if found and quoted.strip():
             yield CrashFacts("", quoted.strip(), (), live=False)
-
-
-def warned(text: str) -> Iterator[CrashFacts]:
-    """Yield the warnings of a text that say what does not work, though they end no run.
-
-    They are asked when nothing else in the text is known: an error counts for more.
-    """
-    for line in text.splitlines():
-        if (found := _WARNED.search(line)) is not None:
-            yield CrashFacts("", found[0].strip(" `*"), (), live=False)
 
 
 def without_harmless(text: str) -> str:
@@ -145,30 +99,16 @@ def harmless(text: str) -> CrashFacts | None:
 def _may_end_a_run(line: str) -> bool:
     if any(words in line for words in _ENDS_RUN):
         return True
-    return not (_NO_ERROR.search(line) or _WARNED.search(line) or _LISTED.match(line))
+    return not (_NO_ERROR.search(line) or _LISTED.match(line) or next(endings(line, "warnings"), None))
 
 
 def lines_of(quoted: CrashFacts) -> Iterator[CrashFacts]:
     """Yield each line of a quoted message by itself, without quotes, and with the exception that it names."""
     for line in quoted.message.splitlines():
-        named = _NAMED.search(line)
-        yield CrashFacts("", _unquoted(line), (), live=False) if named is None else _by_name(named)
-
-
-def error_lines(text: str) -> Iterator[CrashFacts]:
-    """Yield the errors that lines of a short text name at their beginning, behind marks of a title or quote."""
-    lines = text.splitlines() if len(text) <= MOST_LINES * 400 else []
-    if (refused := refused_arguments(text)) is not None:
-        yield refused
-    for line in lines:
-        named = _NAMED.match(line.lstrip(" #>*-"))
-        if named is not None:
-            yield _by_name(named)
-
-
-def _by_name(named: re.Match[str]) -> CrashFacts:
-    name = (named["quoted"] or named["name"]).rpartition(".")[2]
-    return CrashFacts(name, _unquoted(named["words"] or named["message"]), (), live=False)
+        name, message = "", line
+        if (named := _NAMED.search(line)) is not None:
+            name, message = named["quoted"] or named["name"], named["words"] or named["message"]
+        yield CrashFacts(name.rpartition(".")[2], _unquoted(message), (), live=False)
 
 
 def _unquoted(message: str) -> str:
@@ -184,17 +124,15 @@ def named_error(text: str) -> CrashFacts | None:
     """
     for message in quoted_messages(text):
         lines = list(lines_of(message))
-        named = next((line for line in reversed(lines) if line.exception), None)
-        return named or next((own for line in lines if (own := _in_pythons_words(line.message))), None)
+        named = (line for line in reversed(lines) if line.exception)
+        return next(named, None) or next((own for line in lines for own in _in_pythons_words(line.message)), None)
     return None
 
 
 _COMMENT = re.compile(r"  # [^\n]*")  # of a line of source: what it may raise did not happen
 
 
-def _in_pythons_words(line: str) -> CrashFacts | None:
-    line = _COMMENT.sub("", line)
+def _in_pythons_words(line: str) -> Iterator[CrashFacts]:
     for row in entries("words"):
-        if found := search(row, line):
-            return CrashFacts(row["exception"], found[0], (), live=False)
-    return None
+        if found := search(row, _COMMENT.sub("", line)):
+            yield CrashFacts(row["exception"], found[0], (), live=False)

@@ -14,7 +14,7 @@ from diagnostics.facts.where import is_user_code, shorten
 
 from . import tensorflow_format
 from .clean import LEVEL, NEAR, START, TIME, Line, streams
-from .formats import ipython_format, rich_format
+from .formats import rewritten
 
 CHAINED = (
     "During handling of the above exception, another exception occurred:",
@@ -81,18 +81,14 @@ def failures(text: str) -> list[Failure]:
     traceback, a line that names an exception (``IndexError: Target 2 is out of bounds.``) counts as one without
     frames. An empty list: there is none.
     """
-    found: list[Failure] = []
     told = streams(text)
-    for stream in told:
-        found += _in_stream(_rewritten(stream.lines), stream.process)
-    if not found:
-        found = [failure for stream in told for failure in _last_lines(stream.lines, stream.process)]
-    return sorted(found, key=lambda failure: failure.line)
+    found = [failure for stream in told for failure in _in_stream(rewritten(stream.lines), stream.process)]
+    return sorted(found or named_lines(text), key=lambda failure: failure.line)
 
 
-def _rewritten(lines: list[Line]) -> list[Line]:
-    """Bring tracebacks of another form into Python's own."""
-    return ipython_format.rewritten(rich_format.rewritten(lines))
+def named_lines(text: str) -> list[Failure]:
+    """Find the lines that name an exception, whether there is a traceback beside them or not."""
+    return [failure for stream in streams(text) for failure in _last_lines(stream.lines, stream.process)]
 
 
 def frames_in(text: str) -> tuple[FrameFacts, ...]:
@@ -101,17 +97,13 @@ def frames_in(text: str) -> tuple[FrameFacts, ...]:
     None of a log that goes on after them: they were printed for another reason.
     """
     for stream in streams(text):
-        lines = _rewritten(stream.lines)
-        found = _frames_by_line(lines)
+        lines = rewritten(stream.lines)
+        texts = [line.text for line in lines]
+        places = ((at, _FRAME.match(text)) for at, text in enumerate(texts))
+        found = {at: _read_frame(frame, texts, at + 1) for at, frame in places if frame is not None}
         if found and len(lines) - max(found) <= NEAR:
             return outside_dispatch(found.values())
     return ()
-
-
-def _frames_by_line(lines: Sequence[Line]) -> dict[int, FrameFacts]:
-    texts = [line.text for line in lines]
-    found = ((at, _FRAME.match(text)) for at, text in enumerate(texts))
-    return {at: _read_frame(frame, texts, at + 1) for at, frame in found if frame is not None}
 
 
 def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:
@@ -130,7 +122,9 @@ def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:
                 pass  # what it came of is there already
             elif chained and found:
                 *others, cause = found[-1].chain
-                chain = (_joined(crash, cause),) if quoted else (cause, crash)
+                # One that came from another process is taken with the frames that it had there.
+                there = replace(crash, frames=(*crash.frames, *cause.frames))
+                chain = (there,) if quoted else (cause, crash)
                 found[-1] = replace(found[-1], chain=(*others, *chain))
             else:
                 aside = _is_launchers(crash) or any(text.startswith(_ASIDE) for text in before)
@@ -138,11 +132,6 @@ def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:
         chained = any(line.text.strip() in CHAINED for line in lines[max(0, start) : end])
         quoted = before[-1:] == ['"""']
     return found
-
-
-def _joined(crash: CrashFacts, cause: CrashFacts) -> CrashFacts:
-    """Return an exception that came from another process with the frames that it had there."""
-    return replace(crash, frames=(*crash.frames, *cause.frames))
 
 
 def _is_launchers(crash: CrashFacts) -> bool:

@@ -38,18 +38,34 @@ def _line_of(crash: CrashFacts) -> str:
     return (crash.frames[-1].code or "" if crash.frames else "")[:MOST_READ]
 
 
+_NAMED = re.compile(r"@(\w+)@")  # of a pattern: a group of the one before, or a pattern of packages
+
+
 def held(row: dict[str, Any], crash: CrashFacts, message: str) -> dict[str, str] | None:
     """Return what the groups of a row hold, of all that it asks for; None if something of it is not there."""
     last = crash.frames[-1] if crash.frames else None
-    line, file = _line_of(crash), "" if last is None or last.yours else last.file
-    caller = crash.frames[-2].code or "" if len(crash.frames) > 1 else ""
+    texts = {
+        "pattern": message,
+        "line": _line_of(crash),
+        "caller": crash.frames[-2].code or "" if len(crash.frames) > 1 else "",
+        "file": "" if last is None or last.yours else last.file.replace("\\", "/"),
+        "function": "" if last is None or last.yours else last.function.rpartition(".")[2],
+    }
     groups: dict[str, str] = {}
-    for key, text in (("pattern", message), ("line", line), ("caller", caller), ("file", file)):
-        pattern = row.get(key, "").replace("@name@", groups.get("name", ""))
-        found = compiled(pattern).search(text) if key in row else None
-        if found is not None:
-            groups |= _groups(found)
-        elif key in row:
+    for key, text in texts.items():
+        names = entries("packages") | groups
+        pattern = compiled(_NAMED.sub(lambda name: names[name[1]], row.get(key, "")))  # noqa: B023
+        found = pattern.search(text)
+        several = key == "line" and row.get("single") and len({one["held"] for one in pattern.finditer(text)}) > 1
+        if found is None or several:
+            return None
+        groups |= _groups(found)
+    groups["pip"] = groups.get("package", "").replace("_", "-")
+    if "patterns" in row:
+        of_keys = entries(row["patterns"]).items()
+        keys = (key for key, names in of_keys if compiled(names).fullmatch(groups["name"]))
+        groups["entry"] = next(keys, groups["pip"])
+        if groups["entry"] == groups["pip"]:
             return None
     if "table" in row:
         table = entries(row["table"])
@@ -57,9 +73,9 @@ def held(row: dict[str, Any], crash: CrashFacts, message: str) -> dict[str, str]
             return None
         groups["entry"] = table[groups["name"]] if isinstance(table, dict) else groups["name"]
     if "held" in row:
-        ending = row["held"].replace("@name@", groups.get("name", ""))
-        groups["held"] = expression_before(line, ending) or row["unnamed"].format_map(groups)
-    return groups | {"pip": groups.get("package", "").replace("_", "-")}
+        ending = _NAMED.sub(lambda name: groups[name[1]], row["held"])
+        groups["held"] = expression_before(texts["line"], ending) or row["unnamed"].format_map(groups)
+    return groups
 
 
 _OUT_OF_RANGE = re.compile(r"^(?:list|tuple|string|pop) ?\w* (?:index )?out of range")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import linecache
 import re
+from contextlib import suppress
 from dataclasses import replace
 
 from diagnostics.collectors.isolation.patching import FROZEN
@@ -39,8 +40,11 @@ _WRAPPED = re.compile(
 _IN_USER_CODE = re.compile(
     rf"^{IN_USER_CODE}\n(?P<list>.*\n)\n? *(?P<name>[\w.]+(?:Error|Exception)): (?P<rest>.*)$", re.DOTALL
 )
-_START = "\nTraceback (most recent call last):\n"
-_RAISED = re.compile(r"\b(?P<name>\w+(?:Error|Exception)): (?P<sentence>.*)")
+_IN_PYTHON = re.compile(  # of a function that a dataset or a graph calls: its line, and its traceback
+    r"\b(?P<name>\w{1,80}(?:Error|Exception)): (?P<sentence>[^\n]*)\nTraceback \(most recent call last\):\n"
+    r"(?P<rest>.*)",
+    re.DOTALL,
+)
 _SEVERAL = re.compile(r"^\d+ root error\(s\) found\.\n *\(0\) \w+(?: \w+){0,2}: *", re.MULTILINE)
 _OPERATION = re.compile(r"\{\{function_node [^{}]*\}\} *|(?P<op>\[Op:\w+\])(?: name: *)?")
 _FOR_NODE = re.compile(r" for '(?P<node>\{\{node [^{}]*\}\} = [^']*)' (?=with input shapes)")
@@ -68,13 +72,12 @@ def unwrapped(crash: CrashFacts) -> CrashFacts:
         hidden = not listed or any((node["node"] or "").startswith("gradient") for node in nodes)
         message = _DEFINED_AT.sub("", message)
     message = _SEVERAL.sub("", message.strip())
-    python = _in_python(message) if PASSED_ON in message or "PyFunc" in message else None
+    python = _IN_PYTHON.search(message) if PASSED_ON in message or "PyFunc" in message else None
     if python is not None:
         hidden = False
-        raised, rest = python
-        listed += _frames(rest)
-        _, node, from_node_on = rest.partition("\t [[")
-        name, message = raised["name"], f"{raised['sentence']}\n{node}{from_node_on}"
+        listed += _frames(python["rest"])
+        _, node, from_node_on = python["rest"].partition("\t [[")
+        name, message = python["name"], f"{python['sentence']}\n{node}{from_node_on}"
     message, decorations = _bare(message)
     if (name, message, listed) == (crash.exception, crash.message, []):
         return crash
@@ -88,23 +91,11 @@ def unwrapped(crash: CrashFacts) -> CrashFacts:
     )
 
 
-def _in_python(message: str) -> tuple[re.Match[str], str] | None:
-    """Find the error of a Python function that a dataset or a graph calls: its line, and its traceback."""
-    before, *after = message.split(_START)
-    for number, text in enumerate(after, 1):
-        if raised := _RAISED.search(before.rpartition("\n")[2]):
-            return raised, _START.join([text, *after[number:]])
-        before = text
-    return None
-
-
 def _unquoted(message: str) -> str:
     """A KeyError writes its message as a literal."""
     if message[:1] in ("'", '"') and "Exception encountered when calling" in message:
-        try:
+        with suppress(ValueError, SyntaxError):
             return str(ast.literal_eval(message))
-        except (ValueError, SyntaxError):
-            return message
     return message
 
 

@@ -10,20 +10,21 @@ from typing import Literal
 from diagnostics.facts.frozen import frozen
 from diagnostics.facts.where import Where
 
-from .data import LabelBeyondOutputs, RaggedColumns, TextInInputs, TokenBeyondEmbedding, TokensMissing
-from .known import KnownFailure
-from .loss import (
+from .data import (
+    LabelBeyondOutputs,
     LabelsInInputsCrash,
     LossMissing,
     NoPathToParameters,
     NotProbabilities,
+    RaggedColumns,
     ShapesDiffer,
     TargetMissing,
+    TextInInputs,
+    TokenBeyondEmbedding,
+    TokensMissing,
 )
-from .memory import KeptGraphs, KeptModels, OutOfMemoryCrash
-from .processes import ProcessSymptom
+from .memory import KeptMemory, OutOfMemoryCrash
 from .shapes import ShapeSymptom
-from .usage import UsageSymptom
 
 # What no rule needs of huge messages is cut out, so that reading them ends: their beginning and their end stay.
 MAX_CHARACTERS = 100_000  # characters of a message: a checkpoint that lists a thousand parameters
@@ -155,14 +156,12 @@ class DevicesDiffer:
     Attributes:
         devices: as the framework names them.
         tensors: device by variable name, for tensors in the frame that failed.
-        to_numpy: whether the operation was a conversion to NumPy, which works on the CPU only.
         odd: name in the operation, and device, of the one argument that the message sets apart from the others.
         registered: names in `tensors` of parameters and buffers, which move with their module.
     """
 
     devices: tuple[str, ...]
     tensors: Mapping[str, str] = field(default_factory=dict)
-    to_numpy: bool = False
     odd: tuple[str, str] | None = None
     registered: tuple[str, ...] = ()
 
@@ -173,8 +172,7 @@ class AsynchronousErrorCrash:
 
     Attributes:
         kind: ``assert``: a kernel's own check failed. ``memory access``: a kernel left its memory. ``launch``: a
-            kernel died without saying more. ``library``: cuBLAS, cuDNN or another of the vendor's libraries could
-            not start.
+            kernel died without saying more.
         said: the words that gave it away: ``device-side assert triggered``.
         surfaced: the user's own line at which the host learned of it.
         candidates: the user's own lines, in order of execution, that may have launched what failed. The last of
@@ -186,7 +184,7 @@ class AsynchronousErrorCrash:
         simulated: whether the device says of itself that it is a simulation.
     """
 
-    kind: Literal["assert", "memory access", "launch", "library"]
+    kind: Literal["assert", "memory access", "launch"]
     said: str
     surfaced: FrameFacts | None = None
     candidates: tuple[FrameFacts, ...] = ()
@@ -194,6 +192,119 @@ class AsynchronousErrorCrash:
     kernel: str | None = None
     assertion: str | None = None
     simulated: bool = False
+
+
+@frozen
+class DtypesDiffer:
+    """An operation got tensors of different dtypes, or of a dtype that it does not take.
+
+    Attributes:
+        kind: ``operands``: two tensors of one operation. ``indices``: ids for an embedding. ``classes``: a target
+            that must be class indices. ``target``: a target that must be floating point. ``no kernel``: the
+            operation is not implemented for the dtype on this device. ``integers``: integers where the operation
+            needs floating point. ``result``: a result does not go into a tensor of integers, in a loss or in
+            place.
+        got: dtype of the tensor that does not fit, as in ``float64``; None if unknown.
+        wanted: the dtype that the other tensor has, or the operation takes; None if unknown.
+        operation: name of the kernel, where the message names one.
+        tensors: dtype by variable name, for tensors in the frame that failed.
+        library: whose wording it is: ``torch`` or ``tensorflow``.
+    """
+
+    kind: Literal["operands", "indices", "classes", "target", "result", "no kernel", "integers"]
+    got: str | None = None
+    wanted: str | None = None
+    operation: str | None = None
+    tensors: Mapping[str, str] = field(default_factory=dict)
+    library: str = "torch"
+
+
+@frozen
+class CheckpointKeysDiffer:
+    """A state dict and a model have different keys.
+
+    Attributes:
+        model: class name; empty if unknown.
+        missing: keys of the model that the checkpoint lacks, in its order.
+        unexpected: keys of the checkpoint that the model lacks.
+    """
+
+    model: str = ""
+    missing: tuple[str, ...] = ()
+    unexpected: tuple[str, ...] = ()
+
+
+@frozen
+class LauncherTail:
+    """A launcher reports that a process failed, and not why.
+
+    Attributes:
+        launcher: ``torchrun``, ``accelerate``, ``torch.multiprocessing``, ``srun``, ``mpirun``.
+        rank: the process that failed first; None if unknown.
+        exit_code: of it, negative for a signal; None if unknown.
+    """
+
+    launcher: str
+    rank: int | None = None
+    exit_code: int | None = None
+
+
+@frozen
+class WaitingRank:
+    """A rank that says in a log which collective it gave up.
+
+    Attributes:
+        operation: ``ALLREDUCE``.
+        number: of the collective, counted by the communication library on each rank.
+        elements: number of elements that it puts in; None if unknown.
+    """
+
+    rank: int
+    operation: str
+    number: int
+    elements: int | None = None
+
+
+@frozen
+class CollectiveTimeoutCrash:
+    """A collective or a rendezvous was given up after its time limit.
+
+    Attributes:
+        rank: that gave up; None if unknown.
+        operation: ``ALLREDUCE``; None if unknown.
+        number: of the collective, counted by the communication library; None if unknown.
+        seconds: time limit; None if unknown.
+        joined: processes that came to a rendezvous, and how many were expected; None if it was no rendezvous.
+        waiting: the ranks whose messages the same text holds, in order, the first collective of each.
+    """
+
+    rank: int | None = None
+    operation: str | None = None
+    number: int | None = None
+    seconds: float | None = None
+    joined: tuple[int, int] | None = None
+    waiting: tuple[WaitingRank, ...] = ()
+
+
+@frozen
+class KnownFailure:
+    """A message whose cause is the same wherever it is raised.
+
+    Attributes:
+        rule: the rule that reports it.
+        cause: what is wrong, in a sentence or two.
+        fixes: what to change, the most likely first.
+        said: the words that gave it away.
+        kind: which of the rule's causes it is; empty if the rule has no names for them.
+        what: the value that the message names; None if it names none.
+    """
+
+    rule: str
+    cause: str
+    fixes: tuple[str, ...]
+    said: str
+    kind: str = ""
+    what: str | None = None
 
 
 Symptom = (
@@ -211,11 +322,12 @@ Symptom = (
     | NotProbabilities
     | AsynchronousErrorCrash
     | OutOfMemoryCrash
-    | KeptGraphs
-    | KeptModels
+    | KeptMemory
     | ShapeSymptom
-    | UsageSymptom
-    | ProcessSymptom
+    | DtypesDiffer
+    | CheckpointKeysDiffer
+    | LauncherTail
+    | CollectiveTimeoutCrash
     | KnownFailure
 )
 """What is recognised in a crash."""

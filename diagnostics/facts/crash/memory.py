@@ -87,42 +87,23 @@ class OutOfMemoryCrash:
 
 
 @frozen
-class KeptGraphs:
-    """A variable of the user's holds the graphs of many batches, with their activations.
+class KeptMemory:
+    """A variable of the user's holds the graphs of many batches, or the models of several earlier trainings.
 
     Attributes:
         name: of the variable: ``losses``, ``history['loss']``.
-        count: how many graphs it holds.
-        each: bytes of activations that one of them holds.
+        kind: graphs with their activations, models with their optimizers, or `History` objects, which reference
+            their models.
+        count: how many; a model that is in training does not count.
+        each: bytes that one of them holds.
     """
 
     name: str
+    kind: Literal["graphs", "models", "histories"]
     count: int
     each: int
 
     @property
     def size(self) -> int:
-        """Bytes that all of them hold, if the batches are alike."""
-        return self.count * self.each
-
-
-@frozen
-class KeptModels:
-    """A variable of the user's holds the models of several earlier trainings.
-
-    Attributes:
-        name: of the variable: ``runs``.
-        count: how many models it holds that are not in training.
-        each: bytes of weights and optimizer state that one of them holds.
-        by_history: whether it holds `History` objects, which reference their models.
-    """
-
-    name: str
-    count: int
-    each: int
-    by_history: bool
-
-    @property
-    def size(self) -> int:
-        """Bytes that all of them hold, if the models are alike."""
+        """Bytes that all of them hold, if they are alike."""
         return self.count * self.each

@@ -8,6 +8,7 @@ from typing import Literal
 
 from diagnostics.facts.frozen import frozen
 
+Library = Literal["torch", "keras", "numpy"]
 Shape = tuple[int | None, ...]
 """None in it: a size that is open, as the batch's is in a graph."""
 
@@ -84,7 +85,7 @@ class OperandsMisfit:
     axis: int | None = None
     shapes: tuple[Shape, ...] = ()
     tensors: Mapping[str, Shape] = field(default_factory=dict)
-    library: Literal["torch", "keras", "numpy"] = "torch"
+    library: Library = "torch"
 
 
 @frozen
@@ -103,7 +104,7 @@ class ReshapeMisfit:
     size: int
     tensor: str | None = None
     shape: Shape | None = None
-    library: Literal["torch", "keras", "numpy"] = "torch"
+    library: Library = "torch"
 
 
 @frozen

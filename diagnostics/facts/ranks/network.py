@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final, Literal
 
-from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.facts.crash import KnownFailure
 from diagnostics.facts.frozen import frozen
 
 STEPS: Final = (

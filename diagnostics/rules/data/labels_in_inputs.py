@@ -8,7 +8,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.course import TargetHistory
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.loss import LabelsInInputsCrash
+from diagnostics.facts.crash.data import LabelsInInputsCrash
 from diagnostics.facts.dependence import CopyFacts, DependenceFacts
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.text.join import listed, not_known

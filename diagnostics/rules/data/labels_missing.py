@@ -6,7 +6,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.loss import LossMissing, TargetMissing
+from diagnostics.facts.crash.data import LossMissing, TargetMissing
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.text.join import listed
 

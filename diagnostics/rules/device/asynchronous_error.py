@@ -19,8 +19,6 @@ _MEANING = {
     ),
     "memory access": "a kernel read or wrote memory outside its tensors, usually because of an unchecked index",
     "launch": "a kernel was stopped before it finished, and no reason was reported",
-    "library": "",
-    "nccl": "",
 }
 _LOST = " This process can no longer use the device: every later call fails until you restart the process."
 _CPU = (
@@ -87,8 +85,6 @@ class AsynchronousError(MessageRule):
     @check
     def from_crash(self, crash: CrashFacts, symptom: AsynchronousErrorCrash) -> Finding | None:
         """Explain why the reported line is wrong, which calls are candidates, and how to find the failed one."""
-        if symptom.kind == "library":
-            return self._library(crash, symptom)
         if symptom.blocking:
             return self._blocking(crash, symptom)
         line = _at(symptom.surfaced)
@@ -111,30 +107,6 @@ class AsynchronousError(MessageRule):
         fix = "check the inputs of the failing line: the range of labels and indices, and all shapes"
         return self._found(crash, symptom, message, (fix, _CPU))
 
-    def _library(self, crash: CrashFacts, symptom: AsynchronousErrorCrash) -> Finding:
-        message = (
-            f"A GPU library could not be initialised or could not allocate memory ({symptom.said}). It "
-            "allocates its own memory on first use, so the usual cause is a full GPU, often because of other "
-            "processes. Otherwise, an earlier kernel may have failed, for instance because of an out-of-range "
-            "index, and this call is only the first to report the error. A PyTorch build that does not match the "
-            "driver or the GPU fails in the same way, at the first such call."
-        )
-        processes = "list the processes on the GPU with diagnose gpu or nvidia-smi"
-        fix: Fix = (
-            processes,
-            f"if the GPU has enough free memory, {_again(crash)}",
-            "if even the first use of the GPU fails, install the newest PyTorch build that the driver supports "
-            "(compare torch.version.cuda with nvidia-smi), and remove other cuDNN copies from LD_LIBRARY_PATH",
-        )
-        if _is_tensorflow(crash, symptom):
-            fix = (
-                processes,
-                "tf.config.experimental.set_memory_growth(gpu, True) before the first operation",
-                "if the GPU has enough free memory, install the driver, CUDA and cuDNN that this TensorFlow was "
-                "built for; restart the machine after a driver update",
-            )
-        return self._found(crash, symptom, message, fix)
-
     def _found(self, crash: CrashFacts, symptom: AsynchronousErrorCrash, message: str, fix: Fix) -> Finding:
         surfaced = symptom.surfaced
         return self.found(
@@ -148,7 +120,7 @@ class AsynchronousError(MessageRule):
             evidence={
                 "kind": symptom.kind,
                 "said": symptom.said,
-                "line_is_right": bool(symptom.blocking) and symptom.kind in ("assert", "memory access", "launch"),
+                "line_is_right": bool(symptom.blocking),
                 "candidates": [f"{c.file}:{c.line} {c.code}" for c in symptom.candidates],
                 "kernel": symptom.kernel,
                 "assertion": symptom.assertion,
@@ -193,14 +165,3 @@ def _again(crash: CrashFacts) -> str:
     if first is not None and first.function == "<module>" and first.file.endswith(".py"):
         return f"run CUDA_LAUNCH_BLOCKING=1 python {first.file}; {ends}"
     return f"run the script again with CUDA_LAUNCH_BLOCKING=1 in the environment; {ends}"
-
-
-def _is_tensorflow(crash: CrashFacts, symptom: AsynchronousErrorCrash) -> bool:
-    """Return whether TensorFlow loaded the library; by default, it reserves all of the GPU's memory."""
-    words = f"{crash.message} {symptom.said}"
-    return (
-        "tensorflow/" in words
-        or "convolution algorithm" in words
-        or "cudnn handle" in words
-        or any(frame.file.startswith("tensorflow") for frame in crash.frames)
-    )

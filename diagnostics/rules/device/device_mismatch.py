@@ -68,8 +68,6 @@ class DeviceMismatch(MessageRule):
     @check
     def from_crash(self, crash: CrashFacts, symptom: DevicesDiffer) -> Finding | None:
         """Name the tensors and their devices, or the devices alone."""
-        if symptom.to_numpy:
-            return self._to_numpy(crash, symptom)
         devices = symptom.devices or tuple(dict.fromkeys(symptom.tensors.values()))
         on = listed(devices) if devices else "different devices"
         detail = f": {_by_device(symptom.tensors)}" if symptom.tensors else ""
@@ -135,20 +133,6 @@ class DeviceMismatch(MessageRule):
             f"arguments are on {others}. All tensors in an operation must be on the same device.",
             fix=(MODEL, *FIX) if left else FIX,
             evidence={"devices": list(symptom.devices), "tensors": {name: device}},
-            where=crash.where,
-        )
-
-    def _to_numpy(self, crash: CrashFacts, symptom: DevicesDiffer) -> Finding:
-        on = next((device for device in symptom.devices if device != "cpu"), "a GPU")
-        return self.found(
-            f"NumPy got a tensor on {on}, but can only read CPU memory. NumPy, scikit-learn and matplotlib "
-            "functions convert their arguments to arrays, even lists of tensors.",
-            fix=(
-                "values = tensor.detach().cpu().numpy()",
-                "loss.item(), for a single number",
-                "torch.stack(losses).sum() instead of numpy.sum(losses), if gradients are needed",
-            ),
-            evidence={"devices": list(symptom.devices), "tensors": dict(symptom.tensors)},
             where=crash.where,
         )
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, check
-from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.processes import CollectiveTimeoutCrash, WaitingRank
+from diagnostics.facts.crash import CollectiveTimeoutCrash, CrashFacts, WaitingRank
 from diagnostics.text.join import capitalized, listed
 
 

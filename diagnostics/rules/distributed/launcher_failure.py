@@ -7,8 +7,7 @@ import signal
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import check
-from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.processes import LauncherTail
+from diagnostics.facts.crash import CrashFacts, LauncherTail
 
 
 class LauncherFailure(MessageRule):

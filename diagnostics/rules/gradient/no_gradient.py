@@ -8,7 +8,7 @@ from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.calls import StepOrderFacts
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.loss import NoPathToParameters
+from diagnostics.facts.crash.data import NoPathToParameters
 from diagnostics.facts.data import SampleWeights
 from diagnostics.facts.pipeline import GradientFacts
 from diagnostics.facts.training import GradientHistory, StepHistory

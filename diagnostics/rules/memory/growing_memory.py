@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.array import Array
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.memory import KeptGraphs, KeptModels, OutOfMemoryCrash
+from diagnostics.facts.crash.memory import KeptMemory, OutOfMemoryCrash
 from diagnostics.facts.gpu import in_bytes
 from diagnostics.facts.training import GraphFacts, MemoryHistory, StepHistory
 
@@ -24,6 +24,28 @@ DETACHED = (
     "store output.detach() instead of output, if you need the tensor: a detached tensor does not keep the graph "
     "alive",
 )
+_NEXT_MODEL = "; call keras.backend.clear_session() before you build the next model"
+_OF_MODELS = (
+    "The weights and the optimizer state of each model take {each} ({size} in all), and every training run adds "
+    "another model."
+)
+KEPT: dict[str, tuple[str, Fix]] = {
+    "graphs": (
+        "{count} tensors, each attached to the graph of its own batch. Each graph keeps the activations of its "
+        "batch in memory: {each} per graph, about {size} in all, and more with every step.",
+        (*DETACHED, "with torch.no_grad(): ...  # if this is an evaluation loop"),
+    ),
+    "models": (
+        f"{{count}} models from earlier training runs. {_OF_MODELS}",
+        f"save each model to a file (model.save), and keep only its path{_NEXT_MODEL}",
+    ),
+    "histories": (
+        f"{{count}} History objects, each with the model of an earlier training run. {_OF_MODELS}",
+        "keep only model.fit(...).history (a dict of numbers), because a History object keeps its model"
+        f"{_NEXT_MODEL}",
+    ),
+}
+"""What a variable holds, and the fix."""
 
 
 class GrowingMemory(Rule):
@@ -80,49 +102,18 @@ class GrowingMemory(Rule):
     causes = ("out-of-memory",)
 
     @check
-    def from_crash(self, crash: CrashFacts, symptom: KeptGraphs, memory: OutOfMemoryCrash) -> Finding | None:
-        """Name the variable that holds the graphs, and report whether freeing them would have been enough."""
+    def from_crash(self, crash: CrashFacts, symptom: KeptMemory, memory: OutOfMemoryCrash) -> Finding | None:
+        """Name the variable that holds the graphs or models, and report whether freeing them is enough."""
         enough = memory.tried is not None and symptom.size >= memory.tried
         would_do = " If this memory had been freed, the allocation would have succeeded." if enough else ""
+        said, fix = KEPT[symptom.kind]
+        held = said.format(count=symptom.count, each=in_bytes(symptom.each), size=in_bytes(symptom.size))
         return self.found(
-            f"`{symptom.name}` holds {symptom.count} tensors, each attached to the graph of its own batch. Each "
-            f"graph keeps the activations of its batch in memory: {in_bytes(symptom.each)} per graph, about "
-            f"{in_bytes(symptom.size)} in all, and more with every step.{would_do}",
-            fix=(
-                *DETACHED,
-                "with torch.no_grad(): ...  # if this is an evaluation loop",
-            ),
+            f"`{symptom.name}` holds {held}{would_do}",
+            fix=fix,
             evidence={
                 "variable": symptom.name,
-                "graphs": symptom.count,
-                "each_bytes": symptom.each,
-                "all_bytes": symptom.size,
-            },
-            where=crash.where,
-            severity="error" if enough else "warning",
-        )
-
-    @check
-    def from_models(self, crash: CrashFacts, symptom: KeptModels, memory: OutOfMemoryCrash) -> Finding | None:
-        """Name the variable that holds the models of earlier runs, and report whether freeing them is enough."""
-        enough = memory.tried is not None and symptom.size >= memory.tried
-        would_do = " If this memory had been freed, the allocation would have succeeded." if enough else ""
-        what = "models from earlier training runs"
-        if symptom.by_history:
-            what = "History objects, each with the model of an earlier training run"
-        return self.found(
-            f"`{symptom.name}` holds {symptom.count} {what}. The weights and the optimizer state of each "
-            f"model take {in_bytes(symptom.each)} ({in_bytes(symptom.size)} in all), and every training run "
-            f"adds another model.{would_do}",
-            fix=(
-                "keep only model.fit(...).history (a dict of numbers), because a History object keeps its model"
-                if symptom.by_history
-                else "save each model to a file (model.save), and keep only its path"
-            )
-            + "; call keras.backend.clear_session() before you build the next model",
-            evidence={
-                "variable": symptom.name,
-                "models": symptom.count,
+                "graphs" if symptom.kind == "graphs" else "models": symptom.count,
                 "each_bytes": symptom.each,
                 "all_bytes": symptom.size,
             },
@@ -153,10 +144,7 @@ class GrowingMemory(Rule):
             f"The graphs of {count} sampled steps are still in memory long after their optimizer steps; the "
             f"oldest is from step {first:,}. The script keeps a tensor from each step, together with its "
             f"graph.{grown}",
-            fix=(
-                *DETACHED,
-                "with torch.no_grad(): ...  # if this is an evaluation loop",
-            ),
+            fix=KEPT["graphs"][1],
             evidence={"graphs_alive": int(alive.sum()), "graphs_looked_at": int(old.sum())},
             step=first,
         )

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, check
-from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.usage import DtypesDiffer
+from diagnostics.facts.crash import CrashFacts, DtypesDiffer
 from diagnostics.text.join import listed, not_known
 
 MAX_TENSORS_NAMED = 6  # in the message; the evidence holds them all

@@ -5,7 +5,7 @@ import pytest
 
 import diagnostics
 from diagnostics.collectors.crash.read import facts_of_exception
-from diagnostics.facts.crash.loss import LabelsInInputsCrash, NoPathToParameters, ShapesDiffer
+from diagnostics.facts.crash.data import LabelsInInputsCrash, NoPathToParameters, ShapesDiffer
 from diagnostics.facts.crash.shapes import OperandsMisfit
 from tests.keras.fits import (
     EAGER,

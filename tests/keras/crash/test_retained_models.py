@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from diagnostics.collectors.crash.read import facts_of_exception
-from diagnostics.facts.crash.memory import KeptModels
+from diagnostics.facts.crash.memory import KeptMemory
 
 ROWS = np.zeros((4, 8), "float32"), np.zeros((4, 1), "float32")
 WEIGHTS = (8 * 16 + 16 + 16 + 1) * 4  # bytes; Adam's two moments are twice that
@@ -28,7 +28,7 @@ def kept_by(run):
     """Return what is found to be kept when memory runs out at the end of `run`."""
     with pytest.raises(tf.errors.ResourceExhaustedError) as raised:
         run()
-    return next((fact for fact in facts_of_exception(raised.value)[1:] if isinstance(fact, KeptModels)), None)
+    return next((fact for fact in facts_of_exception(raised.value)[1:] if isinstance(fact, KeptMemory)), None)
 
 
 def test_histories_of_a_search_are_counted_and_weighed():
@@ -39,7 +39,7 @@ def test_histories_of_a_search_are_counted_and_weighed():
         model, _ = trained()
         run_out(model=model)
 
-    assert kept_by(run) == KeptModels("runs", 2, 3 * WEIGHTS, True)
+    assert kept_by(run) == KeptMemory("runs", "histories", 2, 3 * WEIGHTS)
 
 
 @pytest.mark.exhaustive  # a list of their histories stands for it
@@ -49,7 +49,7 @@ def test_a_list_of_models_is_found():
         model = folds[-1]
         run_out(model=model)
 
-    assert kept_by(run) == KeptModels("folds", 2, 3 * WEIGHTS, False)
+    assert kept_by(run) == KeptMemory("folds", "models", 2, 3 * WEIGHTS)
 
 
 def test_histories_of_the_model_in_training_are_not_taken_for_others():

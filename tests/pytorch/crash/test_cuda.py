@@ -91,21 +91,6 @@ class TestAsynchronousError:
                 "memory access",
                 "CUDA_ERROR_ILLEGAL_ADDRESS",
             ),
-            (
-                "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
-                "library",
-                "CUBLAS_STATUS_NOT_INITIALIZED",
-            ),
-            (
-                "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
-                "library",
-                "CUBLAS_STATUS_ALLOC_FAILED",
-            ),
-            (
-                "RuntimeError: cuDNN error: CUDNN_STATUS_NOT_INITIALIZED",
-                "library",
-                "CUDNN_STATUS_NOT_INITIALIZED",
-            ),
         ],
         ids=lambda value: value[:40],
     )
@@ -116,6 +101,25 @@ class TestAsynchronousError:
         assert symptom.simulated == ("simulated" in error)
         assert symptom.candidates == ()
         assert symptom.blocking is None
+
+    @pytest.mark.parametrize(
+        ("error", "said"),
+        [
+            (
+                "CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
+                "CUBLAS_STATUS_NOT_INITIALIZED",
+            ),
+            (
+                "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+                "CUBLAS_STATUS_ALLOC_FAILED",
+            ),
+            ("cuDNN error: CUDNN_STATUS_NOT_INITIALIZED", "CUDNN_STATUS_NOT_INITIALIZED"),
+        ],
+    )
+    def test_of_a_library_that_cannot_start_the_table_has_the_cause(self, error, said):
+        (symptom,) = logged(error=f"RuntimeError: {error}")
+        assert (symptom.rule, symptom.kind, symptom.said) == ("asynchronous-error", "library", said)
+        assert said in symptom.cause
 
     @pytest.mark.parametrize(
         "error",

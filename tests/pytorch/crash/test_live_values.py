@@ -1,7 +1,6 @@
 """Failures of which a value in the frames decides: it is in the first three lines of the one finding."""
 
 import ast
-import linecache
 import os
 import textwrap
 from collections import UserDict
@@ -306,16 +305,6 @@ def test_a_mask_that_is_a_buffer_is_not_accused():
 
     (finding,) = diagnostics.explain(failure(lambda: Buffered()(torch.zeros(4, 4, device="meta")))).findings
     assert "plain attribute" not in finding.message
-
-
-def test_a_cell_that_python_cannot_parse_shows_its_values():
-    """A line that is IPython's own does not hide the expression of another."""
-    source = "def read(rows):\n    return rows[2]\n"
-    linecache.cache["<cell>"] = (1, None, [*source.splitlines(keepends=True), "%matplotlib inline\n"], "<cell>")
-    names = {}
-    exec(compile(source, "<cell>", "exec"), names)
-    (finding,) = diagnostics.explain(failure(lambda: names["read"]([1, 2]))).findings
-    assert finding.message.startswith("rows has 2 elements, with indices up to 1: rows is a list of 2.")
 
 
 class Hostile:

@@ -16,12 +16,13 @@ from transformers import (
 import diagnostics
 from diagnostics.collectors.crash.read import facts_of_exception
 from diagnostics.facts.crash import DevicesDiffer
-from diagnostics.facts.crash.data import LabelBeyondOutputs, TokenBeyondEmbedding
-from diagnostics.facts.crash.loss import (
+from diagnostics.facts.crash.data import (
+    LabelBeyondOutputs,
     LossMissing,
     NoPathToParameters,
     NotProbabilities,
     ShapesDiffer,
+    TokenBeyondEmbedding,
 )
 from diagnostics.facts.crash.shapes import OperandsMisfit
 from tests.support.crashes import explained, facts_of_text, failure, live, recognised, text

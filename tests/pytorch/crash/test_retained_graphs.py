@@ -8,7 +8,7 @@ from torch import nn
 
 import diagnostics
 from diagnostics.collectors.crash.read import facts_of_exception
-from diagnostics.facts.crash.memory import KeptGraphs
+from diagnostics.facts.crash.memory import KeptMemory
 
 REFUSED = "DefaultCPUAllocator: can't allocate memory: you tried to allocate 1024 bytes."
 
@@ -18,7 +18,7 @@ def kept_by(run):
     try:
         run()
     except Exception as error:
-        return next((fact for fact in facts_of_exception(error)[1:] if isinstance(fact, KeptGraphs)), None)
+        return next((fact for fact in facts_of_exception(error)[1:] if isinstance(fact, KeptMemory)), None)
     raise AssertionError("it did not fail")
 
 
@@ -38,7 +38,7 @@ class TestKeptGraphs:
                 losses.append(model(torch.randn(32, 64)).mean())
             raise RuntimeError(REFUSED)
 
-        assert kept_by(run) == KeptGraphs("losses", 12, ACTIVATIONS)
+        assert kept_by(run) == KeptMemory("losses", "graphs", 12, ACTIVATIONS)
 
     def test_in_a_dict_of_lists_are_found(self):
         def run():

@@ -6,7 +6,7 @@ import pytest
 
 from diagnostics.api.explain import explain
 from diagnostics.collectors.crash.messages.table import all_messages
-from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.facts.crash import KnownFailure
 from diagnostics.rules.registry import rules_of_crashes
 
 ROWS = [row for row in all_messages() if row.cause]

@@ -90,7 +90,7 @@ def test_class_of_the_users_has_no_history(line, call, name):
 
 
 def test_no_argument_has_two_histories():
-    changes = [(change.package, change.call, change.name) for change in _changes()]
+    changes = [(change["package"], change["call"], change["name"]) for change in _changes()]
     assert len(changes) > 200
     assert [change for change in changes if changes.count(change) > 1] == []
 

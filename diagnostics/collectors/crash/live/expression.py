@@ -154,33 +154,20 @@ def expression_of(frame: FrameType, instruction: int, line: int) -> Expression |
         instruction: offset of its last instruction, `tb_lasti`.
         line: of the source.
     """
-    lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
-    source = "".join(lines)
+    source = "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
     if not source or len(source) > MOST_SOURCE:
         return None
     names = ChainMap(dict(frame.f_locals), frame.f_globals)
     position = next(iter(list(frame.f_code.co_positions())[instruction // 2 : instruction // 2 + 1]), None)
     try:
         tree: ast.AST = ast.parse(source)
-    except (SyntaxError, RecursionError, ValueError):  # a notebook's cell with a line that is IPython's
-        return _cut_out(lines, position, names)
-    path = tuple(_path(tree, position, line))
+    except (SyntaxError, RecursionError, ValueError):  # of a file that was edited since
+        return None
+    path = tuple(path_to(tree, position, line))
     return Expression(path[-1], path, names) if len(path) > 1 else None
 
 
-def _cut_out(lines: list[str], position: Any, names: Mapping[str, Any]) -> Expression | None:
-    """Read the expression alone, where the whole file cannot be parsed."""
-    if position is None or None in position or position[0] != position[1]:
-        return None
-    first, _, begin, end = position
-    try:
-        node = ast.parse(lines[first - 1].encode()[begin:end].decode(), mode="eval").body
-    except (SyntaxError, IndexError, UnicodeDecodeError):
-        return None
-    return Expression(node, (node,), names)
-
-
-def _path(tree: ast.AST, position: Any, line: int) -> Iterator[ast.AST]:
+def path_to(tree: ast.AST, position: Any, line: int) -> Iterator[ast.AST]:
     """Yield the nodes from a file's root to the innermost one that spans a position, or else a line."""
     known = position is not None and None not in position
     begin, end = ((position[0], position[2]), (position[1], position[3])) if known else ((line, 0), (line, 0))

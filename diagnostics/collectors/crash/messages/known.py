@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from diagnostics.collectors.crash.frames import Crash
-from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.facts.crash import KnownFailure
 
-from .table import CUT, FIRST, Found, Message, all_messages
+from .table import CUT, FIRST, ORDINARY, SHARED, Found, Message, all_messages
 
 MOST_SEARCHED = 6_000  # characters, at the beginning and at the end of a message: some hold a whole batch
 MOST_SAID = 200  # characters of the message in the evidence
@@ -19,41 +18,32 @@ _UNSAID = re.compile(r" \((?:, )?\)")
 
 def certain(crash: Crash) -> KnownFailure | None:
     """Ask before all others: wordings in which a general message names its cause."""
-    return _first(crash, _rows(FIRST))
+    return _first(crash, FIRST)
 
 
 def last(crash: Crash) -> KnownFailure | None:
     """Ask when no other recogniser knows the crash."""
-    rows = tuple(row for row in all_messages() if row.cause and row.priority not in (FIRST, CUT))
-    found = _first(crash, rows)
+    found = _first(crash, ORDINARY, SHARED)
     if found is None and "`" in crash.facts.message[:MOST_SEARCHED]:  # releases differ in what they quote
         plain = replace(crash.facts, message=crash.facts.message.replace("`", ""))
-        return _first(replace(crash, facts=plain), rows)
+        return _first(replace(crash, facts=plain), ORDINARY, SHARED)
     return found
 
 
 def cut(crash: Crash) -> KnownFailure | None:
     """Ask when nothing knows the crash: sentences that are quoted without their numbers, or cut off before."""
-    return _first(crash, _rows(CUT))
+    return _first(crash, CUT)
 
 
-def _found(row: Message, match: re.Match[str], crash: Crash) -> Found:
-    return Found(row, match, row.search_beside(crash.log) if row.beside else None)
-
-
-def _rows(priority: int) -> Iterator[Message]:
-    return (row for row in all_messages() if row.cause and row.priority == priority)
-
-
-def _first(crash: Crash, rows: Iterable[Message]) -> KnownFailure | None:
+def _first(crash: Crash, *priorities: int) -> KnownFailure | None:
     text = crash.facts.message
     if len(text) > 2 * MOST_SEARCHED:
         text = f"{text[:MOST_SEARCHED]}\n{text[-MOST_SEARCHED:]}"
     named = f"{crash.facts.exception}: {text}"  # some exceptions have no message of their own
-    for row in rows:
-        match = row.search(text) or row.search(named)
+    for row in all_messages():
+        match = row.search(text) or row.search(named) if row.cause and row.priority in priorities else None
         if match is not None and _is_within(row, crash):
-            return explained(_found(row, match, crash))
+            return explained(Found(row, match, row.search_beside(crash.log) if row.beside else None))
     return None
 
 
@@ -74,6 +64,6 @@ def explained(found: Found) -> KnownFailure:
     held = {name: " ".join((value or "").split()) for name, value in groups.items()}
     message = found.message
     fixes = tuple(fix.format_map(held) for fix in message.fix)
-    said = " ".join(found.text.split())[:MOST_SAID]
+    said = " ".join(found[0].split())[:MOST_SAID]
     cause = _UNSAID.sub("", message.cause.format_map(held)).removesuffix(": ")
     return KnownFailure(message.rule, cause, fixes, said, message.kind, held.get("what"))

@@ -9,18 +9,19 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from diagnostics.collectors.crash.frames import Crash, Recogniser
-    from diagnostics.facts.crash import Symptom
+from diagnostics.facts.crash.shapes import Library
 
 TABLE = Path(__file__).with_name("table.json")
 FIRST, ORDINARY, SHARED, CUT = range(4)
 """Priorities: asked before all recognisers; an ordinary wording; one of several causes; without its numbers."""
+
+
+_LIBRARIES: dict[str, Library] = {"Keras": "keras", "TensorFlow": "keras", "NumPy": "numpy"}
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,7 @@ class Message:
         kind: what the recogniser makes of it, where its rows differ; of a row that explains itself: its evidence.
         framework: whose wording it is, with the library's usual name.
         exception: class name that comes with it.
-        since: first version with this wording, as far as known.
-        until: last version with it; None if it is still in use, or not known.
-        proves: what the message proves, in a few words.
+        proves: what the message proves, in a few words; of a row that a recogniser reads, as the next.
         unknown: what the text cannot tell; empty if nothing is missing.
         needs: what else must be known for the rule to be named; empty if the message alone does.
         frames: files of a traceback that meets `needs`, for the tests.
@@ -60,8 +59,6 @@ class Message:
     kind: str = ""
     framework: str = "PyTorch"
     exception: str = "RuntimeError"
-    since: str | None = None
-    until: str | None = None
     proves: str = ""
     unknown: str = ""
     needs: str = ""
@@ -105,9 +102,9 @@ class Found:
         return self.message.kind
 
     @property
-    def text(self) -> str:
-        """The words that matched."""
-        return self.match[0]
+    def library(self) -> Library:
+        """For whose code a fix is worded."""
+        return _LIBRARIES.get(self.message.framework, "torch")
 
     def __getitem__(self, group: str | int) -> str:
         """Return what a group holds; of group 0, the words that matched.
@@ -121,44 +118,27 @@ class Found:
         """Return what a group holds; None if the pattern has none of this name, or it took no part."""
         return self.match.groupdict().get(group)
 
+    def number(self, group: str) -> int | None:
+        """Return the number that a group holds; None if it took no part."""
+        held = self.get(group)
+        return int(held) if held else None
+
     def sizes(self, group: str) -> tuple[int, ...] | None:
         """Return the sizes of a shape that a group holds; None if it took no part."""
         held = self.get(group)
         return None if held is None else sizes(held)
 
 
-@dataclass(frozen=True)
-class Family:
-    """The rows that one recogniser asks for, by the name that they have in common."""
+def find(text: str, *names: str) -> Found | None:
+    """Return the first row that matches in a text, of those that are for the recognisers of these names."""
+    rows = (row for name in names for row in _by_recogniser()[name])
+    return next((Found(row, match) for row in rows if (match := row.search(text)) is not None), None)
 
-    name: str
 
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        """The rows, in order."""
-        return _by_recogniser()[self.name]
-
-    def search(self, text: str) -> Found | None:
-        """Return the first row that matches somewhere in `text`; None if none does."""
-        for message in self.messages:
-            if match := message.search(text):
-                return Found(message, match)
-        return None
-
-    def reader(self, read: Callable[[Crash, Found], Symptom | None]) -> Recogniser:
-        """Make a recogniser of what reads a row of the family, found in the message of a crash."""
-
-        @functools.wraps(read)
-        def recognise(crash: Crash) -> Symptom | None:
-            found = self.search(crash.facts.message)
-            return None if found is None else read(crash, found)
-
-        return recognise
-
-    def each(self, text: str) -> Iterator[Found]:
-        """Yield every match of the first row that matches: a message may list several things in one wording."""
-        if (first := self.search(text)) is not None:
-            yield from (Found(first.message, match) for match in first.message.compiled.finditer(text))
+def find_each(text: str, name: str) -> Iterator[Found]:
+    """Yield every match of the first row that matches: a message may list several things in one wording."""
+    if (first := find(text, name)) is not None:
+        yield from (Found(first.message, match) for match in first.message.compiled.finditer(text))
 
 
 @functools.cache

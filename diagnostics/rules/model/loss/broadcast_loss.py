@@ -9,7 +9,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.loss import ShapesDiffer
+from diagnostics.facts.crash.data import ShapesDiffer
 from diagnostics.facts.loss_graph import LossGraph
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.rules.shared import broadcast_operands

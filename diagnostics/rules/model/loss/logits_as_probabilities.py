@@ -9,7 +9,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.loss import NotProbabilities
+from diagnostics.facts.crash.data import NotProbabilities
 from diagnostics.facts.loss_call import LossCall, LossCalls
 from diagnostics.facts.loss_contracts import KERAS, function_of
 from diagnostics.facts.loss_graph import LONGEST, LossGraph

@@ -10,8 +10,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.calls import LoadedKeys, ObjectLedger
-from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.usage import CheckpointKeysDiffer
+from diagnostics.facts.crash import CheckpointKeysDiffer, CrashFacts
 from diagnostics.text.join import count_of, listed
 
 MAX_SHARE_BY_CHANCE = 0.1  # share of the model's keys found; a bias or a buffer may have the same name by chance

@@ -6,7 +6,7 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import CopiedTarget, TargetHistory
 from diagnostics.facts.crash import CrashFacts, FrameFacts
-from diagnostics.facts.crash.loss import LabelsInInputsCrash
+from diagnostics.facts.crash.data import LabelsInInputsCrash
 from diagnostics.facts.dependence import CopyFacts, DependenceFacts
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.rules.data.labels_in_inputs import LabelsInInputs

@@ -3,7 +3,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts
-from diagnostics.facts.crash.loss import LossMissing, TargetMissing
+from diagnostics.facts.crash.data import LossMissing, TargetMissing
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.rules.data.labels_missing import LabelsMissing
 

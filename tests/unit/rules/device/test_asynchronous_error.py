@@ -58,10 +58,6 @@ class TestFromCrash:
             == "error"
         )
 
-    def test_points_at_the_memory_where_a_library_cannot_start(self):
-        said = "CUBLAS_STATUS_NOT_INITIALIZED"
-        assert RULE.from_crash(TEXT, AsynchronousErrorCrash("library", said, SURFACED)).severity == "error"
-
     def test_says_that_a_simulation_is_one(self):
         assert (
             RULE.from_crash(

@@ -1,6 +1,5 @@
 from diagnostics.api.explain import explain
-from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.processes import CollectiveTimeoutCrash
+from diagnostics.facts.crash import CollectiveTimeoutCrash, CrashFacts
 from diagnostics.rules.distributed.collective_timeout import CollectiveTimeout
 
 CRASH = CrashFacts("DistBackendError", "", (), live=False)

@@ -1,8 +1,7 @@
 import pytest
 
 from diagnostics.api.explain import explain
-from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.processes import LauncherTail
+from diagnostics.facts.crash import CrashFacts, LauncherTail
 from diagnostics.rules.distributed.launcher_failure import LauncherFailure
 
 CRASH = CrashFacts("ChildFailedError", "", (), live=False)

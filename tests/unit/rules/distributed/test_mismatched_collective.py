@@ -1,8 +1,7 @@
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.facts.crash import CrashFacts, KnownFailure
 from diagnostics.facts.ranks.stall import StalledRank, StallFacts
 from diagnostics.facts.where import Where
 from diagnostics.rules.distributed.mismatched_collective import MismatchedCollective

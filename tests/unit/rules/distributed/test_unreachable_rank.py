@@ -1,8 +1,7 @@
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.crash import CrashFacts, FrameFacts
-from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.facts.crash import CrashFacts, FrameFacts, KnownFailure
 from diagnostics.facts.ranks.network import NetworkFacts, NetworkFailure, RankFacts
 from diagnostics.rules.distributed.unreachable_rank import UnreachableRank
 

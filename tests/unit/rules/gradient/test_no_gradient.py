@@ -2,7 +2,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts
-from diagnostics.facts.crash.loss import NoPathToParameters
+from diagnostics.facts.crash.data import NoPathToParameters
 from diagnostics.facts.data import SampleWeights
 from diagnostics.facts.pipeline import GradientFacts
 from diagnostics.facts.where import Where

@@ -3,7 +3,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts
-from diagnostics.facts.crash.memory import KeptGraphs, KeptModels, OutOfMemoryCrash
+from diagnostics.facts.crash.memory import KeptMemory, OutOfMemoryCrash
 from diagnostics.facts.training import GraphFacts
 from diagnostics.rules.memory.growing_memory import GrowingMemory
 from tests.support.courses import history, judge
@@ -16,7 +16,7 @@ CRASH = CrashFacts("OutOfMemoryError", "", (FrameFacts("train.py", 31, "<module>
 class TestFromCrash:
     def test_names_what_holds_the_memory_that_was_wanted(self):
         finding = RULE.from_crash(
-            CRASH, KeptGraphs("losses", 120, 4 * MIB), OutOfMemoryCrash("PyTorch", "GPU 0", 64 * MIB)
+            CRASH, KeptMemory("losses", "graphs", 120, 4 * MIB), OutOfMemoryCrash("PyTorch", "GPU 0", 64 * MIB)
         )
         assert finding.severity == "error"
         assert finding.evidence == {
@@ -29,15 +29,15 @@ class TestFromCrash:
 
     def test_only_warns_where_they_are_not_enough(self):
         finding = RULE.from_crash(
-            CRASH, KeptGraphs("losses", 12, 512), OutOfMemoryCrash("PyTorch", "GPU 0", 64 * MIB)
+            CRASH, KeptMemory("losses", "graphs", 12, 512), OutOfMemoryCrash("PyTorch", "GPU 0", 64 * MIB)
         )
         assert finding.severity == "warning"
 
 
 class TestFromModels:
     def test_names_the_histories_that_hold_the_models(self):
-        finding = RULE.from_models(
-            CRASH, KeptModels("runs", 3, 15 * MIB, True), OutOfMemoryCrash("TensorFlow", "GPU 0", 4 * MIB)
+        finding = RULE.from_crash(
+            CRASH, KeptMemory("runs", "histories", 3, 15 * MIB), OutOfMemoryCrash("TensorFlow", "GPU 0", 4 * MIB)
         )
         assert finding.severity == "error"
         assert finding.evidence == {
@@ -48,8 +48,8 @@ class TestFromModels:
         }
 
     def test_only_warns_of_models_that_are_not_enough(self):
-        finding = RULE.from_models(
-            CRASH, KeptModels("folds", 2, MIB, False), OutOfMemoryCrash("TensorFlow", "GPU 0", 4 * MIB)
+        finding = RULE.from_crash(
+            CRASH, KeptMemory("folds", "models", 2, MIB), OutOfMemoryCrash("TensorFlow", "GPU 0", 4 * MIB)
         )
         assert finding.severity == "warning"
 

@@ -1,7 +1,6 @@
 import pytest
 
-from diagnostics.facts.crash import CrashFacts, FrameFacts
-from diagnostics.facts.crash.usage import DtypesDiffer
+from diagnostics.facts.crash import CrashFacts, DtypesDiffer, FrameFacts
 from diagnostics.rules.model.dtype_mismatch import DtypeMismatch
 
 RULE = DtypeMismatch()

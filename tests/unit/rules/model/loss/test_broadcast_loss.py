@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from diagnostics.facts.crash import CrashFacts, FrameFacts
-from diagnostics.facts.crash.loss import ShapesDiffer
+from diagnostics.facts.crash.data import ShapesDiffer
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.rules.model.loss.broadcast_loss import BroadcastLoss
 from tests.support.loss_graphs import constant, graph_of, leaf, step

@@ -5,7 +5,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts
-from diagnostics.facts.crash.loss import NotProbabilities
+from diagnostics.facts.crash.data import NotProbabilities
 from diagnostics.facts.loss_call import Argument, LossCall, LossCalls
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.rules.model.loss.logits_as_probabilities import LogitsAsProbabilities

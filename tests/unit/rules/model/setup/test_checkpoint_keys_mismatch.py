@@ -3,8 +3,7 @@ import pytest
 import diagnostics
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.calls import LoadedKeys, ObjectLedger
-from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.usage import CheckpointKeysDiffer
+from diagnostics.facts.crash import CheckpointKeysDiffer, CrashFacts
 from diagnostics.facts.where import Where
 from diagnostics.rules.model.setup.checkpoint_keys_mismatch import CheckpointKeysMismatch, inserted_part, prefix_of
 

@@ -1,8 +1,7 @@
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.crash import CrashFacts, FrameFacts
-from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.facts.crash import CrashFacts, FrameFacts, KnownFailure
 from diagnostics.rules.model.setup.mismatched_call import MismatchedCall
 
 YOURS = FrameFacts("train.py", 8, "main", "step(batch)", yours=True)

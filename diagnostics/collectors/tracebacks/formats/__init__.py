@@ -1,1 +1,0 @@
-"""Tracebacks in the forms of notebooks, editors and test runners, rewritten as Python prints them."""
