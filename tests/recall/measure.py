@@ -47,11 +47,11 @@ FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
 sys.path.insert(0, str(ROOT))
 
+from bugs.zoo.keeper.warm import WarmProcesses, kind_of  # noqa: E402
 from diagnostics.report.merge import PLACES  # noqa: E402
 from tests.recall.cutting import CUTS  # noqa: E402
 from tests.recall.programs import IN_TURN, Program, cut_programs, programs, source, variants_of  # noqa: E402
 from tests.recall.variants import VARIANTS  # noqa: E402
-from tests.recall.warm import WarmProcesses, kind_of  # noqa: E402
 
 PACKAGES = ("torch", "keras", "tensorflow", "transformers")
 RECORD, CUT_RECORD = FOLDER / "measured.json", FOLDER / "measured_cuts.json"
