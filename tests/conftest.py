@@ -19,7 +19,7 @@ def default_signals():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session):
-    """Collect no garbage while the frameworks are imported: it takes a quarter of the time, and finds little."""
+    """Collect no garbage while the frameworks are imported: it takes a fifth of the time, and finds little."""
     gc.disable()
     try:
         return (yield)
