@@ -177,20 +177,21 @@ class _Tree:
     """
 
     def __init__(self, pid: int, counted: bool = False) -> None:
-        self._root = psutil.Process(pid)
-        self._descendants = {self._root} if counted else set[psutil.Process]()
+        self._pid, self._counted = pid, counted
+        self._processes: set[psutil.Process] = set()
         self.peak_mb = 0.0
 
     def measure(self) -> float:
         """Return the resident memory of the whole tree, MiB; pages that processes share count for each."""
         with contextlib.suppress(psutil.Error):
-            self._descendants |= set(self._root.children(recursive=True))
+            root = psutil.Process(self._pid)  # a fork that has ended is gone, a supervisor waits for its keeper
+            self._processes.update([root] if self._counted else [], root.children(recursive=True))
         total = 0
-        for process in tuple(self._descendants):
+        for process in tuple(self._processes):
             try:
                 total += process.memory_info().rss
             except psutil.Error:
-                self._descendants.discard(process)
+                self._processes.discard(process)
         self.peak_mb = max(self.peak_mb, total / 2**20)
         return total / 2**20
 
@@ -203,10 +204,10 @@ class _Tree:
         except subprocess.TimeoutExpired:
             supervisor.kill()
             supervisor.wait()
-        for process in self._descendants:  # off Linux, those that left the supervisor's reach
+        for process in self._processes:  # off Linux, those that left the supervisor's reach
             with contextlib.suppress(psutil.Error):
                 process.kill()
-        psutil.wait_procs(self._descendants, timeout=2)
+        psutil.wait_procs(self._processes, timeout=2)
 
 
 def pass_to(stream: IO[str]) -> Sink:
