@@ -90,7 +90,7 @@ class Forks:
             stdout=subprocess.PIPE,
             bufsize=0,  # a line that was read ahead could not be waited for
             start_new_session=True,  # Ctrl-C is for its owner to answer
-            env=os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
+            env=os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONUNBUFFERED": ""},
         )
         self._answers = selectors.DefaultSelector()
         assert self._server.stdout is not None
