@@ -159,7 +159,7 @@ def learn(session: nox.Session) -> None:
 
 @nox.session(requires=["env"], venv_backend="none", default=False)
 def tests(session: nox.Session) -> None:
-    """Run the tests, 9 minutes on two cores; arguments after -- go to pytest, --all adds the exhaustive."""
+    """Run the tests, 20 minutes on two cores; arguments after -- go to pytest, --all adds the exhaustive."""
     _python(session, "-m", "pytest", "-n", "2", "--dist", "worksteal", *_pytest_arguments(session))
 
 

@@ -89,7 +89,8 @@ class Forks:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,  # a line that was read ahead could not be waited for
-            env=os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
+            start_new_session=True,  # Ctrl-C is for its owner to answer
+            env=os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONUNBUFFERED": ""},
         )
         self._answers = selectors.DefaultSelector()
         assert self._server.stdout is not None
@@ -165,15 +166,16 @@ class Fork:
 
     Attributes:
         pid: its process number.
+        streams: files with what it writes to `stdout` and `stderr`.
     """
 
     def __init__(self, forks: Forks, end: dict[str, Any]) -> None:
         self._forks, self._arguments = forks, end["arguments"]
         self._folder = tempfile.TemporaryDirectory(prefix="fork-")
-        self._streams = {name: Path(self._folder.name, name) for name in ("stdout", "stderr")}
-        for file in self._streams.values():
+        self.streams = {name: Path(self._folder.name, name) for name in ("stdout", "stderr")}
+        for file in self.streams.values():
             file.touch()
-        forks._ask(end | {name: str(file) for name, file in self._streams.items()})
+        forks._ask(end | {name: str(file) for name, file in self.streams.items()})
         self._code: int | None = None
         pid = forks._answer(START_S)
         if pid is None:
@@ -182,7 +184,7 @@ class Fork:
 
     def said(self) -> str:
         """Return what it has printed so far."""
-        return self._streams["stdout"].read_text("utf-8", errors="replace")
+        return self.streams["stdout"].read_text("utf-8", errors="replace")
 
     def wait_for(self, text: str, timeout: float = 60) -> None:
         """Wait until it has printed a text.
@@ -196,16 +198,27 @@ class Fork:
                 raise subprocess.TimeoutExpired(self._arguments, timeout)
             time.sleep(0.02)
 
+    def ended(self, timeout: float) -> bool:
+        """Wait so many seconds for its end, and return whether it has come."""
+        if self._code is None:
+            self._code = self._forks._answer(timeout)
+        return self._code is not None
+
+    def kill(self) -> None:
+        """End it at once, if it still runs."""
+        if self._code is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
     def end(self, timeout: float = 900) -> subprocess.CompletedProcess[str]:
         """Wait for its end, and return what became of it.
 
         Raises:
             subprocess.TimeoutExpired: it still ran after so many seconds.
         """
-        self._code = self._forks._answer(timeout)
-        if self._code is None:
+        if not self.ended(timeout):
             raise subprocess.TimeoutExpired(self._arguments, timeout)
-        errors = self._streams["stderr"].read_text("utf-8", errors="replace")
+        errors = self.streams["stderr"].read_text("utf-8", errors="replace")
         return subprocess.CompletedProcess(self._arguments, self._code, self.said(), errors)
 
     def __enter__(self) -> Fork:
@@ -214,8 +227,6 @@ class Fork:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._code is None:
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
-            self._forks._answer(20)
+        self.kill()
+        self.ended(20)
         self._folder.cleanup()

@@ -21,7 +21,7 @@ $ python tests/recall/measure.py --record                 # and keep the result 
 $ python tests/recall/measure.py --every 8                # one in eight
 $ python tests/recall/measure.py --only collapsed-schedule --jobs 1
 $ python tests/recall/measure.py --cut 16                 # the healthy ones, to 16 steps
-$ python tests/recall/measure.py --cut in-turn --every 16 # one in sixteen, each to another length
+$ python tests/recall/measure.py --cut in-turn --every 16 # one in sixteen, and one cut, each to another length
 $ python tests/recall/measure.py --variant renamed --every 8 # every variable under another name
 """
 
@@ -47,11 +47,11 @@ FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
 sys.path.insert(0, str(ROOT))
 
+from bugs.zoo.keeper.warm import WarmProcesses, kind_of  # noqa: E402
 from diagnostics.report.merge import PLACES  # noqa: E402
 from tests.recall.cutting import CUTS  # noqa: E402
 from tests.recall.programs import IN_TURN, Program, cut_programs, programs, source, variants_of  # noqa: E402
 from tests.recall.variants import VARIANTS  # noqa: E402
-from tests.recall.warm import WarmProcesses, kind_of  # noqa: E402
 
 PACKAGES = ("torch", "keras", "tensorflow", "transformers")
 RECORD, CUT_RECORD = FOLDER / "measured.json", FOLDER / "measured_cuts.json"
@@ -385,7 +385,10 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, metavar="N", help="run one program in N, always the same")
     parser.add_argument("--record", action="store_true", help=f"write {RECORD.name}, which the book shows")
     parser.add_argument(
-        "--cut", action="append", choices=(*CUTS, IN_TURN), help="healthy programs, ended early; more than once"
+        "--cut",
+        action="append",
+        choices=(*CUTS, IN_TURN),
+        help=f"healthy programs, ended early; more than once. {IN_TURN}: beside the programs as they are",
     )
     parser.add_argument("--variant", choices=VARIANTS, help="programs rewritten in one way")
     options = parser.parse_args()
@@ -396,8 +399,9 @@ def main() -> int:
             "--record needs all programs as they are: leave out --only, --every, --variant, --cut in-turn"
         )
     chosen = programs(options.only)[:: options.every]
+    only_cut = options.cut and IN_TURN not in options.cut
     if options.cut:
-        chosen = cut_programs(options.cut, options.every)
+        chosen = [*([] if only_cut else chosen), *cut_programs(options.cut, options.every)]
     elif options.variant:
         chosen = variants_of(chosen, options.variant)
     outcomes = run_all(chosen, options.jobs)
@@ -425,7 +429,7 @@ def main() -> int:
     if no_longer:
         print("no longer named first:", ", ".join(no_longer))
     print(f"{still} of {still + len(no_longer)} named first, as on record")
-    as_meant, counted = (True, {}) if options.only or options.cut or options.variant else functions()
+    as_meant, counted = (True, {}) if options.only or only_cut or options.variant else functions()
     if options.record and options.cut:
         record_cuts(outcomes)
     elif options.record:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from bugs.zoo.keeper.warm import WarmProcesses, kind_of
 from tests.recall.programs import programs
-from tests.recall.warm import WarmProcesses, kind_of
 
 UNLEARNED = (
     "accumulation_longer_than_an_epoch",

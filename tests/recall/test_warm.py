@@ -2,9 +2,9 @@
 
 import pytest
 
+from bugs.zoo.keeper.warm import kind_of
 from tests.recall.measure import run, run_all
 from tests.recall.programs import programs
-from tests.recall.warm import kind_of
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,10 @@ def test_reports_the_same_from_a_fork_as_from_a_new_process(name):
     ("source", "kind"),
     [
         ("import torch", "torch"),
+        ("import os\nimport torch\nSEED = int(os.environ.get('ZOO_SEED', 0))", "torch"),
         ("import torch\nfrom transformers import Trainer", "transformers"),
         ("    from tensorflow import keras", "keras"),
+        ("import keras\nfrom transformers import AutoTokenizer", "keras"),
         ("import keras\nimport torch", None),
         ("import os\nos.environ['KERAS_BACKEND'] = 'torch'\nimport keras", None),
         ("import torch.multiprocessing as mp", None),

@@ -38,5 +38,6 @@ def torch_forks():
 
     A test of how a process begins, of what it imports or of how it ends starts `python` itself.
     """
-    with Forks("import torch, torch._dynamo") as forks:  # the second is imported by the first optimizer
+    # The second is imported by the first optimizer.
+    with Forks("import gc; gc.disable(); import torch, torch._dynamo; gc.enable(); gc.collect()") as forks:
         yield forks

@@ -18,9 +18,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, TYPE_CHECKING, Literal
 
 import psutil
+
+if TYPE_CHECKING:
+    from bugs.lab.forks import Fork
 
 POLL_S = 0.1  # how often memory is read; one reading of a small tree takes about 2 ms
 TAIL_BYTES = 1 << 20  # how much of each stream is kept, to find the traceback and the metrics in
@@ -29,13 +32,14 @@ KILL_S = 10.0  # how long the supervisor may take to end everything; twice its o
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
 Sink = Callable[[bytes], object]
+How = Literal["exited", "too slow", "too big", "stopped"]  # stopped: by the `stop` event
 
 
 @dataclass(frozen=True)
 class Ending:
     """How a child process ended, and the last of what it said."""
 
-    how: Literal["exited", "too slow", "too big", "stopped"]  # stopped: by the `stop` event
+    how: How
     returncode: int  # negative: the signal that killed it
     seconds: float  # until the script and all that it started had ended
     peak_mb: float  # largest resident set of the process tree seen, MiB
@@ -63,7 +67,7 @@ def run_child(
         started = time.monotonic()
         process = subprocess.Popen(
             [sys.executable, "-P", str(SUPERVISOR), folder, *arguments],
-            env=_environment(folder) | dict(environment or {}),
+            env=environment_in(folder) | dict(environment or {}),
             stdin=subprocess.PIPE,  # nothing is written to it: its end tells the supervisor that we are gone
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -72,30 +76,55 @@ def run_child(
         assert process.stdout is not None
         assert process.stderr is not None
         streams = [_Stream(process.stdout, to_stdout), _Stream(process.stderr, to_stderr)]
-        tree = _Tree(process)
-        how: Literal["exited", "too slow", "too big", "stopped"] = "exited"
+        tree = _Tree(process.pid)
+
+        def ended(seconds: float) -> bool:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(seconds)
+            return process.returncode is not None
+
         try:
-            while how == "exited":
-                try:
-                    process.wait(POLL_S)
-                    break
-                except subprocess.TimeoutExpired:
-                    pass
-                if tree.measure() > budget_mb:
-                    how = "too big"
-                elif time.monotonic() - started > budget_s:
-                    how = "too slow"
-                elif stop is not None and stop.is_set():
-                    how = "stopped"
+            how = _until_over(ended, tree, started + budget_s, budget_mb, stop)
             seconds = time.monotonic() - started
         finally:
-            tree.kill()
+            tree.kill(process)
         for stream in streams:
             stream.join(DRAIN_S)
     return Ending(how, process.returncode, seconds, tree.peak_mb, streams[0].text(), streams[1].text())
 
 
-def _environment(folder: str) -> dict[str, str]:
+def watch_fork(fork: Fork, *, budget_s: float, budget_mb: float, stop: threading.Event | None = None) -> Ending:
+    """Hold a forked script that starts no processes to its budgets, as `run_child` does; return how it ended."""
+    started = time.monotonic()
+    tree = _Tree(fork.pid, counted=True)
+    how = _until_over(fork.ended, tree, started + budget_s, budget_mb, stop)
+    fork.kill()
+    seconds = time.monotonic() - started
+    code = fork.end(KILL_S).returncode
+    out, err = (fork.streams[name].read_bytes()[-TAIL_BYTES:] for name in ("stdout", "stderr"))
+    return Ending(how, code, seconds, tree.peak_mb, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+
+
+def _until_over(
+    ended: Callable[[float], bool],
+    tree: _Tree,
+    deadline: float,
+    budget_mb: float,
+    stop: threading.Event | None,
+) -> How:
+    """Wait until a script has ended, or is to be."""
+    while not ended(POLL_S):
+        if tree.measure() > budget_mb:
+            return "too big"
+        if time.monotonic() > deadline:
+            return "too slow"
+        if stop is not None and stop.is_set():
+            return "stopped"
+    return "exited"
+
+
+def environment_in(folder: str) -> dict[str, str]:
+    """Return the variables of a script that works in a folder."""
     environment = dict(os.environ)
     for name in ("ZOO_MODEL", "ZOO_DATASET"):
         # A folder named relative to where the reader stands must be found from the temporary one, too.
@@ -140,40 +169,45 @@ class _Stream:
 
 
 class _Tree:
-    """The script and everything that descends from it; the supervisor's memory does not count."""
+    """A process and everything that descends from it.
 
-    def __init__(self, supervisor: subprocess.Popen[bytes]) -> None:
-        self._supervisor = supervisor
-        self._root = psutil.Process(supervisor.pid)
-        self._descendants: set[psutil.Process] = set()
+    Args:
+        pid: of the process.
+        counted: whether its own memory counts; a supervisor's does not.
+    """
+
+    def __init__(self, pid: int, counted: bool = False) -> None:
+        self._pid, self._counted = pid, counted
+        self._processes: set[psutil.Process] = set()
         self.peak_mb = 0.0
 
     def measure(self) -> float:
         """Return the resident memory of the whole tree, MiB; pages that processes share count for each."""
         with contextlib.suppress(psutil.Error):
-            self._descendants |= set(self._root.children(recursive=True))
+            root = psutil.Process(self._pid)  # a fork that has ended is gone, a supervisor waits for its keeper
+            self._processes.update([root] if self._counted else [], root.children(recursive=True))
         total = 0
-        for process in tuple(self._descendants):
+        for process in tuple(self._processes):
             try:
                 total += process.memory_info().rss
             except psutil.Error:
-                self._descendants.discard(process)
+                self._processes.discard(process)
         self.peak_mb = max(self.peak_mb, total / 2**20)
         return total / 2**20
 
-    def kill(self) -> None:
+    def kill(self, supervisor: subprocess.Popen[bytes]) -> None:
         """Have the supervisor end whatever of the tree still runs, at once, and wait for it."""
-        assert self._supervisor.stdin is not None
-        self._supervisor.stdin.close()
+        assert supervisor.stdin is not None
+        supervisor.stdin.close()
         try:
-            self._supervisor.wait(KILL_S)
+            supervisor.wait(KILL_S)
         except subprocess.TimeoutExpired:
-            self._supervisor.kill()
-            self._supervisor.wait()
-        for process in self._descendants:  # off Linux, those that left the supervisor's reach
+            supervisor.kill()
+            supervisor.wait()
+        for process in self._processes:  # off Linux, those that left the supervisor's reach
             with contextlib.suppress(psutil.Error):
                 process.kill()
-        psutil.wait_procs(self._descendants, timeout=2)
+        psutil.wait_procs(self._processes, timeout=2)
 
 
 def pass_to(stream: IO[str]) -> Sink:

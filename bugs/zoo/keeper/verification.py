@@ -5,9 +5,11 @@ Both run by `diagnose run`, which must name the declared rules on the one and fi
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from bugs.zoo.keeper import verified
-from bugs.zoo.keeper.child import keep_quiet, run_child
+from bugs.zoo.keeper.child import environment_in, keep_quiet, run_child, watch_fork
 from bugs.zoo.keeper.manifest import Exhibit
 from bugs.zoo.keeper.outcome import Outcome, judge
+from bugs.zoo.keeper.warm import WarmProcesses, kind_of
 
 # An exhibit's seconds are for its script alone on the machine; here it has neighbours and is examined, too.
 PATIENCE = 4
@@ -64,15 +67,19 @@ def verify(
         The trials in the order of the exhibits, of each seed the broken one first.
     """
     stop = threading.Event()
+    of_thread, started = threading.local(), contextlib.ExitStack()
+
+    def start() -> None:
+        of_thread.warm = started.enter_context(contextlib.closing(WarmProcesses()))
 
     def attempt(exhibit: Exhibit, seed: int, solution: bool) -> Trial:
         on_start(exhibit, seed, solution)
-        trial = _attempt(exhibit, seed, solution, jobs, stop)
+        trial = _attempt(exhibit, seed, solution, jobs, stop, of_thread.warm)
         on_end(trial)
         return trial
 
     trials = list(itertools.product(exhibits, range(seeds), (False, True)))
-    with ThreadPoolExecutor(jobs) as pool:
+    with started, ThreadPoolExecutor(jobs, initializer=start) as pool:
         try:  # from the first script on, which may be seen, and interrupted, before the last is handed in
             # The longest first: one that began last would run alone.
             waiting: dict[int, Future[Trial]] = {
@@ -91,22 +98,31 @@ def verify(
     return [waiting[place].result() for place in range(len(trials))]
 
 
-def _attempt(exhibit: Exhibit, seed: int, solution: bool, jobs: int, stop: threading.Event) -> Trial:
+def _attempt(
+    exhibit: Exhibit, seed: int, solution: bool, jobs: int, stop: threading.Event, warm: WarmProcesses
+) -> Trial:
     script = exhibit.solution if solution else exhibit.script
     environment = environment_of(exhibit, seed, jobs)
     patient = replace(exhibit, budget_s=exhibit.budget_s * PATIENCE)
     with tempfile.TemporaryDirectory(prefix="bug-zoo-") as folder:
         output = Path(folder) / "report.json"
-        options = ["--output", str(output), "--fail-on", "never", "--quiet"]
-        ending = run_child(
-            ["-m", "diagnostics", "run", *options, str(script.resolve())],
-            budget_s=patient.budget_s,
-            budget_mb=patient.budget_mb,
-            to_stdout=keep_quiet,
-            to_stderr=keep_quiet,
-            environment=environment,
-            stop=stop,
-        )
+        command = ["run", "--output", str(output), "--fail-on", "never", "--quiet", str(script.resolve())]
+        if kind := _kind(exhibit, script, environment):
+            with (
+                tempfile.TemporaryDirectory(prefix="bug-zoo-", ignore_cleanup_errors=True) as work,
+                warm.start(kind, command, Path(work), **environment_in(work) | environment) as fork,
+            ):
+                ending = watch_fork(fork, budget_s=patient.budget_s, budget_mb=patient.budget_mb, stop=stop)
+        else:
+            ending = run_child(
+                ["-m", "diagnostics", *command],
+                budget_s=patient.budget_s,
+                budget_mb=patient.budget_mb,
+                to_stdout=keep_quiet,
+                to_stderr=keep_quiet,
+                environment=environment,
+                stop=stop,
+            )
         reported, report = output.exists(), read_report(output)
     outcome = judge(patient, script, ending)
     problems = [] if outcome.ok else [f"{outcome.verdict}: {outcome.reason}"]
@@ -121,6 +137,17 @@ def _attempt(exhibit: Exhibit, seed: int, solution: bool, jobs: int, stop: threa
         said = verified.Said(ending.returncode, ending.stdout, own)
         verified.keep(exhibit, script, os.environ | environment, said)
     return Trial(exhibit, seed, solution, outcome, tuple(alarms(report)), tuple(problems), tuple(report["faults"]))
+
+
+def _kind(exhibit: Exhibit, script: Path, environment: Mapping[str, str]) -> str | None:
+    """Return the kind of warm process whose fork runs the script; None if it needs an interpreter of its own.
+
+    One that is to run out of memory does, for it counts what it holds; and a fork has one thread.
+    """
+    threads = (os.environ | environment)["OMP_NUM_THREADS"]
+    if sys.platform != "linux" or threads != "1" or exhibit.symptom == "exhausts":
+        return None
+    return kind_of(script.read_text("utf-8"))
 
 
 def _on_broken(exhibit: Exhibit, report: Mapping[str, Any]) -> list[str]:

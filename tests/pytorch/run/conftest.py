@@ -4,7 +4,7 @@ import functools
 
 import pytest
 
-from tests.pytorch.run.started import run, run_forked
+from tests.pytorch.run.started import run, run_forked, run_plain
 
 
 @pytest.fixture
@@ -17,3 +17,9 @@ def diagnose(tmp_path):
 def forked(torch_forks, tmp_path):
     """Do the same in a process in which PyTorch is imported before the script's first line."""
     return functools.partial(run_forked, torch_forks, tmp_path)
+
+
+@pytest.fixture
+def plain(torch_forks, tmp_path):
+    """Run a script by itself in such a process, to compare with."""
+    return functools.partial(run_plain, torch_forks, tmp_path)

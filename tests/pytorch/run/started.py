@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 
+PLAIN = "import runpy, sys; runpy.run_path(sys.argv[0], run_name='__main__')"
 DIAGNOSE = "import sys; from diagnostics.cli.main import main; sys.exit(main())"
 
 
@@ -24,3 +25,8 @@ def run(folder, text, *options):
 def run_forked(forks, folder, text, *options):
     (folder / "train.py").write_text(textwrap.dedent(text))
     return forks.run(DIAGNOSE, "diagnose", "run", *options, "train.py", folder=folder, COLUMNS="100")
+
+
+def run_plain(forks, folder, text):
+    (folder / "train.py").write_text(text)
+    return forks.run(PLAIN, "train.py", folder=folder)

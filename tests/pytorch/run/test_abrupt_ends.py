@@ -57,30 +57,28 @@ def watched(tmp_path):
     """Run a script under `diagnose run` with a report after each step, and return the process."""
 
     def run(end, *options, before="", start=FOR_EACH_STEP):
-        command = "-c", start, "run", "--fail-on", "never", *options, "train.py"
-        return python(tmp_path, end, *command, before=before)
+        (tmp_path / "train.py").write_text(script(end, before))
+        command = [sys.executable, "-c", start, "run", "--fail-on", "never", *options, "train.py"]
+        env = {**os.environ, "PYTHONUNBUFFERED": "", "OMP_NUM_THREADS": "1"}
+        return subprocess.run(
+            command, cwd=tmp_path, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300
+        )
 
     return run
 
 
 @pytest.fixture
-def both(tmp_path, watched):
+def both(plain, watched):
     """Run a script by itself, and as `watched` does; return both processes."""
 
     def run(end, *options):
-        return python(tmp_path, end, "train.py"), watched(end, *options)
+        return plain(script(end)), watched(end, *options)
 
     return run
 
 
-def python(folder, end, *command, before=""):
-    script = textwrap.dedent(NEVER_ZEROED).replace("BEFORE", before).replace("END", end)
-    (folder / "train.py").write_text(script)
-    env = {**os.environ, "PYTHONUNBUFFERED": "", "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [sys.executable, *command], cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=300,
-    )  # fmt: skip
+def script(end, before=""):
+    return textwrap.dedent(NEVER_ZEROED).replace("BEFORE", before).replace("END", end)
 
 
 @pytest.mark.parametrize(("end", "code"), ENDS.values(), ids=ENDS)

@@ -44,13 +44,6 @@ def script(before="", checkpoint="pass"):
     return textwrap.dedent(SCRIPT).replace("BEFORE", before).replace("CHECKPOINT", checkpoint)
 
 
-def python(folder, text):
-    (folder / "train.py").write_text(text)
-    env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "train.py"], cwd=folder, env=env, capture_output=True, text=True)
-    return done.returncode, done.stdout
-
-
 def test_bad_batch_reaches_neither_weights_nor_checkpoint_and_is_saved(tmp_path):
     done = run(tmp_path, script(BAD, SAVE), "--stop-on", "error", "--output", "report.json")
     assert done.returncode == 1
@@ -79,10 +72,10 @@ def test_bad_batch_reaches_neither_weights_nor_checkpoint_and_is_saved(tmp_path)
     ]  # fmt: skip
 
 
-def test_the_run_of_a_healthy_script_is_the_same(tmp_path):
-    code, out = python(tmp_path, script())
+def test_the_run_of_a_healthy_script_is_the_same(plain, tmp_path):
+    alone = plain(script())
     done = run(tmp_path, script(), "--fail-on", "never", "--stop-on", "warning")
-    assert (done.returncode, done.stdout) == (code, out) == (0, out)
+    assert (done.returncode, done.stdout) == (alone.returncode, alone.stdout) == (0, alone.stdout)
     assert [file.name for file in tmp_path.iterdir()] == ["train.py"]
 
 
@@ -95,11 +88,11 @@ def test_a_full_disk_costs_the_batch_and_not_the_stop(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["train.py"]
 
 
-def test_attach_leaves_the_run_and_its_handler_of_sigusr1_alone(tmp_path):
+def test_attach_leaves_the_run_and_its_handler_of_sigusr1_alone(plain, tmp_path):
     handler = "calls = []; signal.signal(signal.SIGUSR1, lambda *_: calls.append(1))"
     slow = 'open("began", "a").close(); os.path.exists("go") or time.sleep(1)'  # until it was asked
     text = script(handler, slow) + 'print("calls", calls)\n'
-    _, plain = python(tmp_path, script(handler) + 'print("calls", calls)\n')
+    alone = plain(script(handler) + 'print("calls", calls)\n').stdout
     (tmp_path / "train.py").write_text(text)
     command = [sys.executable, "-m", "diagnostics", "run", "--fail-on", "never", "train.py"]
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -116,6 +109,6 @@ def test_attach_leaves_the_run_and_its_handler_of_sigusr1_alone(tmp_path):
     report = json.loads(asked.stdout)
     assert report["title"].startswith("running train.py, ")
     assert report["stages"][-1]["detail"].startswith("the script is still running, after ")
-    assert (running.returncode, out.decode()) == (0, plain)
-    assert plain.endswith("calls []\n")
+    assert (running.returncode, out.decode()) == (0, alone)
+    assert alone.endswith("calls []\n")
     assert b"running train.py" not in err

@@ -7,15 +7,17 @@ import pty
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from bugs.zoo.keeper.child import Ending, keep_quiet, run_child
+from bugs.lab.forks import Forks
+from bugs.zoo.keeper.child import Ending, keep_quiet, run_child, watch_fork
 
 linux_only = pytest.mark.skipif(
     sys.platform != "linux", reason="orphans are reparented to the supervisor on Linux"
@@ -212,3 +214,38 @@ class TestEndOfTheScript:
         out, _ = runner.process.communicate(timeout=15)
         assert "killed by SIGKILL" in out
         assert running() == []
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    with Forks("import os, sys, time") as forks:
+        yield forks
+
+
+class TestFork:
+    """A script that a warm process forks has no supervisor, and is held to the same budgets."""
+
+    def ended(self, forks: Forks, script: str, **budgets: Any) -> Ending:
+        with forks.start(script) as fork:
+            ending = watch_fork(fork, **{"budget_s": 20, "budget_mb": 200} | budgets)
+        assert not psutil.pid_exists(fork.pid)
+        return ending
+
+    def test_what_it_said_and_its_exit_code_are_passed_on(self, forks: Forks) -> None:
+        ending = self.ended(
+            forks, "print('1/2\\r2/2'); print('lost', file=sys.stderr); time.sleep(0.5); sys.exit(3)"
+        )
+        assert (ending.how, ending.returncode) == ("exited", 3)
+        assert (ending.stdout, ending.stderr) == ("1/2\r2/2\n", "lost\n")
+        assert 3 < ending.peak_mb < 100
+
+    def test_one_that_takes_too_long_or_too_much_is_ended(self, forks: Forks) -> None:
+        assert self.ended(forks, "time.sleep(60)", budget_s=0.3).how == "too slow"
+        big = self.ended(forks, "print('begun', flush=True); held = b'x' * (300 << 20); time.sleep(60)")
+        assert (big.how, big.returncode, big.stdout) == ("too big", -signal.SIGKILL, "begun\n")
+        assert big.peak_mb > 200
+
+    def test_it_ends_when_it_is_to_stop(self, forks: Forks) -> None:
+        stop = threading.Event()
+        stop.set()
+        assert self.ended(forks, "time.sleep(60)", stop=stop).how == "stopped"

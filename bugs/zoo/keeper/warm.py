@@ -12,20 +12,27 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from bugs.lab.forks import Forks
+from bugs.lab.forks import Fork, Forks
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 KINDS: dict[str, tuple[str, ...]] = {
+    "keras": ("keras", "keras.src.backend.tensorflow.trainer"),
     "transformers": ("torch", "torch._dynamo", "transformers.trainer"),
     "torch": ("torch", "torch._dynamo"),  # the first optimizer imports the compiler
-    "keras": ("keras", "keras.src.backend.tensorflow.trainer"),
 }
 COLLECTORS = {"transformers": ("pytorch", "transformers"), "torch": ("pytorch",), "keras": ("keras",)}
 """By kind of program: what is imported before, and which of this library's collectors are."""
 
 SHARED = ("isolation", "shared", "source", "crash")
+# Nothing outlives the process that asked for it, not even where that one is killed.
+DIES_WITH_ITS_PARENT = """
+import ctypes, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
+"""
 BEGINNING = """
-import importlib, os, pkgutil, sys
+import gc, importlib, os, pkgutil, sys
+gc.disable()  # collections take a fifth of the imports
 sys.path.insert(1, {root!r})
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 for name in {modules}:
@@ -39,16 +46,24 @@ for name in {collectors}:
     folder = importlib.import_module("diagnostics.collectors." + name)
     for module in pkgutil.walk_packages(folder.__path__, folder.__name__ + "."):
         importlib.import_module(module.name)
+gc.enable()
+gc.collect()  # what is there is as old as after imports with collections
 """
-END = """
-import sys
+END = (
+    DIES_WITH_ITS_PARENT
+    + """
+import sys, tempfile
+tempfile.tempdir = None  # this process has a TMPDIR of its own
 if "numpy" in sys.modules:
     sys.modules["numpy"].random.seed()  # a new process draws it from the system
 from diagnostics.cli.main import main
 sys.exit(main())
 """
+)
 # Settings that an import reads, and processes that are started by the program's own command.
-FRESH = re.compile(r"os\.environ|multiprocessing|spawn|subprocess|sys\.argv|fork|set_start_method|__main__\.py")
+FRESH = re.compile(
+    r"os\.environ(?!\.get\()|multiprocessing|spawn|subprocess|sys\.argv|fork|set_start_method|__main__\.py"
+)
 
 
 def kind_of(source: str) -> str | None:
@@ -58,8 +73,8 @@ def kind_of(source: str) -> str | None:
     imported = [
         name for name in (*KINDS, "tensorflow") if re.search(rf"^\s*(?:import|from) {name}\b", source, re.M)
     ]
-    kinds = {"keras" if name == "tensorflow" else name for name in imported}
-    if "keras" in kinds and len(kinds) > 1:  # both frameworks: Keras may be told to use PyTorch
+    kinds = {"keras" if name == "tensorflow" else name for name in imported}  # with transformers: a tokenizer
+    if {"keras", "torch"} <= kinds:  # Keras may be told to use PyTorch
         return None
     return next((kind for kind in KINDS if kind in kinds), None)
 
@@ -79,19 +94,17 @@ class WarmProcesses:
         Raises:
             subprocess.TimeoutExpired: after `limit` seconds.
         """
+        with self.start(kind, arguments, folder) as fork:
+            return fork.end(limit)
+
+    def start(self, kind: str, arguments: Sequence[str], folder: Path, **environment: str) -> Fork:
+        """Start `diagnose` with arguments in a folder, with variables beside this process's own."""
         if kind not in self._forks:
             collectors = (*SHARED, *COLLECTORS[kind])
             beginning = BEGINNING.format(root=str(ROOT), modules=KINDS[kind], collectors=collectors)
-            self._forks[kind] = self._closing.enter_context(Forks(beginning))
-        return self._forks[kind].run(
-            END,
-            "diagnose",
-            *arguments,
-            folder=folder,
-            timeout=limit,
-            TF_CPP_MIN_LOG_LEVEL="3",
-            OMP_NUM_THREADS="1",
-        )
+            self._forks[kind] = self._closing.enter_context(Forks(DIES_WITH_ITS_PARENT + beginning))
+        environment |= {"TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1"}
+        return self._forks[kind].start(END, "diagnose", *arguments, folder=folder, **environment)
 
     def close(self) -> None:
         """End them."""
