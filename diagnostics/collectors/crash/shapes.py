@@ -90,7 +90,7 @@ def _path(crash: Crash, position: int) -> str | None:
     """Name a module by its path: the variable that holds the outermost model with it, then `a.b[0]`."""
     failed = crash.variables[position]["self"]
     for number, variables in enumerate(crash.variables[: position + 1]):
-        owner = variables.get("self")
+        owner: Any = variables.get("self")
         parts = owner.named_modules() if _is_module(owner) else ()
         name = next((name for name, module in parts if module is failed), None)
         if name is not None:
@@ -110,7 +110,7 @@ def _variable(crash: Crash, before: int, module: Any) -> str | None:
     frames = list(zip(crash.facts.frames, crash.variables, strict=False))[:before]
     for variables in (variables for frame, variables in reversed(frames) if frame.yours):
         own = getattr(variables.get("self"), "__dict__", {})
-        held = {**variables, **{f"self.{name}": value for name, value in own.items()}}
+        held: dict[str, Any] = {**variables, **{f"self.{name}": value for name, value in own.items()}}
         if (name := next((name for name, value in held.items() if value is module), None)) is not None:
             return name
     return None

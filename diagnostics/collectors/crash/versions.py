@@ -143,7 +143,7 @@ def _attribute_change(owner: str, name: str) -> dict[str, Any] | None:
 
 def _is_of_one_library(change: dict[str, Any]) -> bool:
     if change["call"] == "Trainer" and change["package"] == "pytorch-lightning":
-        return change["kind"] == "removed"  # gpus, progress_bar_refresh_rate and others are Lightning's words
+        return bool(change["kind"] == "removed")  # gpus, progress_bar_refresh_rate and others are Lightning's words
     return compiled(tables(HISTORY)["of_one_library"]).fullmatch(change["call"]) is not None
 
 
@@ -153,7 +153,7 @@ def _is_call(change: dict[str, Any], owner: str | None, call: str, own: str, inn
     Then the user's line shows it, or the frame of the library that passed the arguments on, or, in a text without
     frames, a word of the library.
     """
-    owner_known, _, method = change["call"].partition(".")
+    owner_known, _, method = str(change["call"]).partition(".")
     if owner_known.islower():
         return call == owner_known
     if (method or "__init__") != call:

@@ -105,7 +105,7 @@ def _rows(node: Any, name: str) -> RowsRead | None:
     sizes = saved(node, "self_sym_sizes")
     if name == "Index":
         indices = saved(node, "indices")
-        index = indices[0] if isinstance(indices, tuple) and len(indices) == 1 else None
+        index: Any = indices[0] if isinstance(indices, tuple) and len(indices) == 1 else None
     else:
         index = saved(node, "index") if saved(node, "dim") == 0 else None
     if not _is_readable(index) or index.dtype not in (torch.int32, torch.int64) or not sizes:

@@ -282,7 +282,8 @@ def loss_graph(loss: Any) -> LossGraph:
 
 def _rows(gather: Any) -> RowsRead | None:
     """Return the rows that `tf.gather` looks up, if they are the same in every step."""
-    values, indices, axis = (tensor if n == 0 else _constant(tensor) for n, tensor in enumerate(gather.inputs))
+    values, *others = gather.inputs
+    indices, axis = map(_constant, others)
     there = None if values.shape.rank is None or axis != 0 else values.shape[0]
     if there is None or indices is None or not 0 < indices.size <= MOST_INDICES:
         return None
