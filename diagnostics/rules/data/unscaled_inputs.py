@@ -93,10 +93,10 @@ class UnscaledInputs(Rule):
     Large targets do harm if the copy closed less than 0.5% of the gap between its first loss and the loss of the
     best constant prediction.
 
-    In a watched run, large targets do harm if, after at least 100 steps, the loss is still at least twice that of
-    the best constant prediction, or if it stops being finite. The scale of the inputs does harm if the run ends
-    no better than the best constant prediction after at least 100 steps, although a linear or RBF (radial basis
-    function) fit to the same rows, once standardised, predicts other rows. For large inputs, the final loss must
+    In a watched run, large targets count as harmful if, after at least 100 steps, the loss is still at least twice
+    that of the best constant prediction, or if it stops being finite. The scale of the inputs counts as harmful if
+    the run ends no better than the best constant prediction after at least 100 steps, although a linear or RBF
+    (radial basis function) fit to the same rows, once standardised, predicts held-out rows. For large inputs, the final loss must
     be at least twice that of the constant prediction. A run that did not learn is also reported if copies of its
     model learn with standardised inputs; see `not-learning`.
 

@@ -184,7 +184,7 @@ class EvaluationMismatch(Rule):
 
     With fewer than 8 sequences, the finding is a note.
 
-    Prompts of `generate` are reported if all of these hold for the latest 64:
+    Prompts passed to `generate` are reported if all of these hold for the last 64:
 
     - There are at least 4 prompts. The first training batch has at least 8 answers, all of which follow the same
       tokens.
@@ -201,8 +201,8 @@ class EvaluationMismatch(Rule):
     finding is a note unless the evaluation rows are known to follow the training rows in the same dataset.
 
     An encoder counts as refitted if the same object was fitted two or three times on columns of the same name (of
-    a pandas Series or DataFrame) and encoded something each time. At least 8 values must be known after both
-    fits, and at least half of them must have another code. It is not reported if one training began between the
+    a pandas Series or DataFrame) and encoded something each time. At least 8 values must occur in both fits, and
+    at least half of them must be assigned a different code. It is not reported if one training began between the
     two fits and another one after them, as with folds.
 
     Left padding is reported if its removal changes at least 3 predictions and at least a quarter of all

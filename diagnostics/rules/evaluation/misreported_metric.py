@@ -82,7 +82,7 @@ class MisreportedMetric(Rule):
     ## Why it is bad
     F1, R² and RMSE are not means over rows, so their mean over batches is a different number, which changes with
     the batch size. If the labels are not shifted, even a good language model has an accuracy close to 0. If lists
-    are never emptied, the metric of the last epoch still includes the predictions of the first.
+    are never cleared, the metric of the last epoch still includes the predictions of the first.
 
     ## Example
     ```python

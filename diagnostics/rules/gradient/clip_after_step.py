@@ -16,7 +16,7 @@ class ClipAfterStep(Rule):
     """Gradients are clipped too late or too early: after the step, or before the backward pass.
 
     ## What it does
-    In a watched run, observes `clip_grad_norm_` and `clip_grad_value_`, and checks whether each call happens
+    In a watched run, the rule observes `clip_grad_norm_` and `clip_grad_value_`, and checks whether each call happens
     between a backward pass and the step that uses its gradients.
 
     ## Why it is bad

@@ -76,8 +76,8 @@ class ScrambledAxes(Rule):
     the second shape. The finding is then a warning.
 
     ## Known problems
-    Views of the inputs, before the first layer with weights, are found only if they scramble colour images, or if
-    the script still holds the array from before the reshape in a global variable.
+    A `view` or `reshape` of the inputs before the first layer with weights is found only if it scrambles colour
+    images, or if the script still holds the original array in a global variable.
 
     ## Sources
     Public reports of a `view` without a `permute`: in taggers with scores of shape (length, batch, tags) and

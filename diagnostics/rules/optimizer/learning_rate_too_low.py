@@ -65,8 +65,8 @@ class LearningRateTooLow(Rule):
 
     Three kinds of complete run are reported:
 
-    - A run of at least 100 steps ended no better than a constant prediction. All its steps together could have
-      changed the weights by less than 10% of their norm, and a copy of the model memorises one batch at a rate at
+    - A run of at least 100 steps ended no better than a constant prediction. All its steps together could not
+      have changed the weights by 10% of their norm, and a copy of the model memorises one batch at a rate at
       least 10 times as high.
     - A run of at least 50 steps ended during its warm-up: the rate never fell, rose by 5% or more in the last
       third, and reached at most half of the schedule's full rate. The finding is a note unless the run ended no

@@ -30,7 +30,7 @@ class InvertedLoss(Rule):
     - whether a step against the gradient moves the output away from the target.
 
     ## Why it is bad
-    Training makes the loss small, even if its sign is wrong. If a score that should be high (Dice, IoU, a cosine)
+    Training minimises the loss, even if its sign is wrong. If a score that should be high (Dice, IoU, a cosine)
     is minimised, it falls to 0: the curve looks perfect, but the model has learned to be wrong.
 
     ## Example
