@@ -143,7 +143,8 @@ def _attribute_change(owner: str, name: str) -> dict[str, Any] | None:
 
 def _is_of_one_library(change: dict[str, Any]) -> bool:
     if change["call"] == "Trainer" and change["package"] == "pytorch-lightning":
-        return bool(change["kind"] == "removed")  # gpus, progress_bar_refresh_rate and others are Lightning's words
+        # gpus, progress_bar_refresh_rate and others are Lightning's words
+        return bool(change["kind"] == "removed")
     return compiled(tables(HISTORY)["of_one_library"]).fullmatch(change["call"]) is not None
 
 

@@ -96,9 +96,9 @@ class UnscaledInputs(Rule):
     In a watched run, large targets count as harmful if, after at least 100 steps, the loss is still at least twice
     that of the best constant prediction, or if it stops being finite. The scale of the inputs counts as harmful if
     the run ends no better than the best constant prediction after at least 100 steps, although a linear or RBF
-    (radial basis function) fit to the same rows, once standardised, predicts held-out rows. For large inputs, the final loss must
-    be at least twice that of the constant prediction. A run that did not learn is also reported if copies of its
-    model learn with standardised inputs; see `not-learning`.
+    (radial basis function) fit to the same rows, once standardised, predicts held-out rows. For large inputs, the
+    final loss must be at least twice that of the constant prediction. A run that did not learn is also reported if
+    copies of its model learn with standardised inputs; see `not-learning`.
 
     Images are reported as scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and
     the batch is already between -1 and 1.

@@ -16,8 +16,8 @@ class ClipAfterStep(Rule):
     """Gradients are clipped too late or too early: after the step, or before the backward pass.
 
     ## What it does
-    In a watched run, the rule observes `clip_grad_norm_` and `clip_grad_value_`, and checks whether each call happens
-    between a backward pass and the step that uses its gradients.
+    In a watched run, the rule observes `clip_grad_norm_` and `clip_grad_value_`, and checks whether each call
+    happens between a backward pass and the step that uses its gradients.
 
     ## Why it is bad
     `optimizer.step()` uses the gradients as they are at that moment. Gradients that are clipped afterwards are

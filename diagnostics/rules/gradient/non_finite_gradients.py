@@ -46,7 +46,8 @@ class NonFiniteGradients(MessageRule):
 
     ## Sources
     PyTorch's notes, "Autograd mechanics" (gradients for non-differentiable functions);
-    `torch.autograd.detect_anomaly`, which finds the operation that made the NaN, but makes each step several times slower.
+    `torch.autograd.detect_anomaly`, which finds the operation that made the NaN, but makes each step several times
+    slower.
     """
 
     severity = "error"
