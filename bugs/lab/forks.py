@@ -66,6 +66,7 @@ def _become(arguments, folder, environment, stdout, stderr, **_):
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)  # what the beginning prints
 exec(compile(sys.argv[1], "<beginning>", "exec"))
+sys.stdout.flush()  # or each fork would print it again
 _end = _next_end()
 _become(**_end)
 exec(compile(_end["program"], sys.argv[0], "exec"))
@@ -90,7 +91,13 @@ class Forks:
             stdout=subprocess.PIPE,
             bufsize=0,  # a line that was read ahead could not be waited for
             start_new_session=True,  # Ctrl-C is for its owner to answer
-            env=os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONUNBUFFERED": ""},
+            env=os.environ
+            | {
+                "OMP_NUM_THREADS": "1",
+                "TOKENIZERS_PARALLELISM": "false",
+                "PYTHONUNBUFFERED": "",
+                "TF_CPP_MIN_LOG_LEVEL": "3",
+            },
         )
         self._answers = selectors.DefaultSelector()
         assert self._server.stdout is not None

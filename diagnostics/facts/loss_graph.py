@@ -7,8 +7,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import field
 from typing import ClassVar, NamedTuple
 
-import numpy as np
-
 from diagnostics.facts.array import Array
 from diagnostics.facts.frozen import frozen
 
@@ -178,6 +176,8 @@ class LossGraph:
 
 def rows_read(numbers: Array, there: int) -> RowsRead:
     """Count how often each row is read; negative numbers count from the end."""
+    import numpy as np  # not needed to explain a traceback
+
     rows, times = np.unique(np.where(numbers < 0, numbers + there, numbers), return_counts=True)
     few = len(rows) <= MOST_ROWS
     return RowsRead(there, numbers.size, dict(zip(rows.tolist(), times.tolist(), strict=True)) if few else None)

@@ -41,7 +41,7 @@ _IN_USER_CODE = re.compile(
     rf"^{IN_USER_CODE}\n(?P<list>.*\n)\n? *(?P<name>[\w.]+(?:Error|Exception)): (?P<rest>.*)$", re.DOTALL
 )
 _IN_PYTHON = re.compile(  # of a function that a dataset or a graph calls: its line, and its traceback
-    r"\b(?P<name>\w{1,80}(?:Error|Exception)): (?P<sentence>[^\n]*)\nTraceback \(most recent call last\):\n"
+    r"\b(?P<name>\w{1,80}(?:Error|Exception)): (?P<sentence>[^\n]{0,500})\nTraceback \(most recent call last\):\n"
     r"(?P<rest>.*)",
     re.DOTALL,
 )

@@ -244,7 +244,7 @@ class TestGraph:
         ("numbers", "rows"),
         [
             (np.array([0, 1] * 10), RowsRead(20, 20, {0: 10, 1: 10})),
-            (tf.constant([19, 19]), RowsRead(20, 2, {19: 2})),
+            (tf.constant([3, 3]), RowsRead(20, 2, {3: 2})),
             (tf.Variable([0, 1]), None),
         ],
         ids=["written into the graph", "captured", "that may change"],
