@@ -35,8 +35,13 @@ import gc, importlib, os, pkgutil, sys
 gc.disable()  # collections take a fifth of the imports
 sys.path.insert(1, {root!r})
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-for name in {modules}:
-    importlib.import_module(name)
+errors = os.dup(2)
+os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # TensorFlow logs its devices in any case
+try:
+    for name in {modules}:
+        importlib.import_module(name)
+finally:
+    os.dup2(errors, 2)
 import diagnostics.cli.run
 import diagnostics.run.output
 from diagnostics.rules.registry import all_rules
