@@ -142,7 +142,8 @@ def _attempt(
 def _kind(exhibit: Exhibit, script: Path, environment: Mapping[str, str]) -> str | None:
     """Return the kind of warm process whose fork runs the script; None if it needs an interpreter of its own.
 
-    One that is to run out of memory does, for it counts what it holds; and a fork has one thread.
+    A script that is meant to run out of memory needs one, because a fork starts with more memory in use. So does a
+    script with several threads.
     """
     threads = (os.environ | environment)["OMP_NUM_THREADS"]
     if sys.platform != "linux" or threads != "1" or exhibit.symptom == "exhausts":

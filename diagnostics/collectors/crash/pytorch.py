@@ -330,7 +330,7 @@ def _dtype(name: str | None) -> str | None:
 
 
 def _on_two_devices(found: Found) -> bool:
-    """Whether the message names tensor classes of which one is of CUDA: then the devices differ."""
+    """Whether the message names a CUDA tensor class and a CPU one: then the devices differ."""
     names = [name for part in ("got", "wanted") if (name := found.get(part))]
     return len({"cuda" in name for name in names}) == 2 and all("Tensor" in name for name in names)
 

@@ -14,7 +14,7 @@ _CELL = re.compile(
     r"^ {0,4}(?:Cell|Input) In ?\[(?P<cell>\d+)\](?:, line (?P<line>\d+))?(?:,? in (?P<function>.+))?$"
 )
 _FILE = re.compile(r"^(?P<plain>  )?File (?P<file>[^\s\"].*?):(?P<line>\d+)(?:,? in (?P<function>.+))?$")
-_OLD = re.compile(  # before IPython 8, and in Colab: the line's number stands only at the arrow
+_OLD = re.compile(  # before IPython 8, and in Colab: only the line at the arrow has a number
     r"^(?P<file><ipython-input-[^>]+>|<timed \w+>|(?:~|[A-Za-z]:)?[\\/.]\S.*?\.pyx?) in "
     r"(?P<function><[^>]*>|[\w.<>]+)(?:\(.*)?$"
 )

@@ -347,7 +347,7 @@ def _tags_of_start(tags: Array, known: Array, real: Array) -> int | None:
 def _are_too_few(ids: Array, real: Array, known: Array) -> bool:
     """Return whether each row is tagged from its start token on, and its last tokens, now more now fewer, are not.
 
-    Not where the end token also separates two texts, of which one alone may be tagged.
+    False if the end token also separates two texts: then only one of the texts may be tagged.
     """
     tagged, length = (known & real).sum(axis=1, keepdims=True), real.sum(axis=1, keepdims=True)
     without = length - tagged

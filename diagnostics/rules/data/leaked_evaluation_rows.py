@@ -74,7 +74,7 @@ class LeakedEvaluationRows(Rule):
       which the rule estimates from more distant neighbours.
     - Hardly any training rows are in this gap.
     - Rows of one training batch, and evaluation rows, are near-copies of each other about as often. This is the
-      case if rows were copied before a random split, but not if the training distorts its rows in each epoch anew.
+      case if rows were copied before a random split, but not if the training rows are augmented in each epoch.
     - There are more than twice as many groups of near-copies as the model has outputs: each class may be such a
       group.
 

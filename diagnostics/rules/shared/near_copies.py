@@ -38,8 +38,8 @@ class NearCopies:
         rows: evaluation rows compared.
         near: of these, the ones that are near-copies.
         training_rows: rows that they were compared with.
-        distance: from a near-copy to its nearest training row, as a share of that to the nearest row that is none;
-            the median.
+        distance: median distance from a near-copy to its nearest training row, divided by the distance to the
+            nearest training row that is not a near-copy.
         by_chance: share of the evaluation rows expected to have such a gap by chance.
         pairs: rows of one training batch, or both of the evaluation, that are near-copies of each other.
         expected: how many there would be if these were as frequent as between training and evaluation.
@@ -58,9 +58,9 @@ def near_copies(inputs: InputFacts) -> NearCopies | None:
     """Return what is found; None if too few rows are near-copies, or those are explained otherwise.
 
     If rows were copied before a random split, those of one set are near-copies of each other as often as those
-    of different sets. If a training distorts its rows anew each time, and the same rows are evaluated, no two rows
-    of a batch are; in a contrastive training, all are. An evaluation of the training rows, as for a training
-    accuracy, is left out: some of its rows are equal to those that were kept of the training.
+    of different sets. If the rows are augmented in each epoch, and the same rows are evaluated, no two rows of a
+    batch are near-copies; in contrastive training, all of them are. An evaluation of the training rows, as for a
+    training accuracy, is left out: some of its rows are equal to those that were kept of the training.
 
     Raises:
         NotApplicable: there are too few rows, or their numbers repeat.

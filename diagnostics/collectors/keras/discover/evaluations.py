@@ -154,7 +154,7 @@ class Evaluations:
 
 
 def _outputs(model: Any) -> int:
-    """Return the units of the last layer that is trained; 0 if there is none."""
+    """Return the number of units in the last trainable layer; 0 if no layer is trainable."""
     last = model.trainable_variables[-1:]
     return int(last[0].shape[-1]) if last and last[0].shape else 0
 

@@ -299,7 +299,7 @@ def _constant(tensor: Any) -> np.ndarray | None:
 
 
 def outer_value(tensor: Any) -> Any:
-    """Return the tensor outside of all graphs that one within stands for; None if it is computed or given."""
+    """Return the eager tensor that a graph captured as this one; None if it is computed or an argument."""
     while tensor is not None and tf.is_symbolic_tensor(tensor):
         captured = {id(inner): outer for outer, inner in getattr(tensor.graph, "captures", ())}
         tensor = captured.get(id(tensor))

@@ -53,7 +53,7 @@ class EvaluatedTexts:
         return [one for one in batches if _padded_in_front(_arrays(one)) is not None]
 
     def largest(self) -> KeptPass | None:
-        """Return the first of those with the most positions; None if there is none."""
+        """Return the batch with the most positions, the first of several; None if no batch was kept."""
         size, given = self._largest
         return _kept(given) if size else None
 

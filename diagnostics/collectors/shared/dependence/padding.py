@@ -91,7 +91,7 @@ def masked_input(inputs: Inputs, mask: Array) -> Padded | None:
 
 
 def input_with_mask(inputs: Inputs) -> Padded | None:
-    """Return the input whose padding another input marks, whichever way round; None if there is none."""
+    """Return the input whose padding is marked by another input, with 0 or with 1; None if there is none."""
     for name, mask in inputs.items():
         if mask.ndim != 2 or not np.isin(mask, (0, 1)).all():
             continue

@@ -23,7 +23,7 @@ from diagnostics.collectors.shared.input_sample import (
 from diagnostics.facts.inputs import DrawnInputs, InputFacts
 
 TRAINING = 16  # batches looked at
-EVALUATION = 64  # passes kept; with few rows each, as with a batch size of 1, that is no more than a batch
+EVALUATION = 64  # passes kept; with a batch size of 1, they hold no more rows than a batch
 FIRST_PASSES = 16  # over a dataset, all looked at
 APART = 10  # steps between two evaluations that are no part of the steps themselves
 INPUTS = 8  # of a pass
