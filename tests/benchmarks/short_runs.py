@@ -1,7 +1,8 @@
 """What `diagnose run` costs short programs, in CPU time: a fixed part, a part for each step, one for each model.
 
-Threads that wait for work are put to sleep (OMP_WAIT_POLICY): else their spinning counts as computing on a machine
-whose cores are taken.
+The programs run with one thread, because CPU time otherwise counts threads that wait for each other: with two, the
+same program took 4.7 to 6.6 s. They keep the memory that they free, because it depends on chance how often malloc
+returns it: 120,000 to 590,000 page faults in the same program.
 
 $ python tests/benchmarks/short_runs.py
 $ python tests/benchmarks/short_runs.py Trainer      # those with one of these words in their name
@@ -15,7 +16,8 @@ from pathlib import Path
 
 from run_cost import PROGRAMS, measured
 
-PAIRS = 5
+PAIRS = 9
+SETTINGS = {"OMP_NUM_THREADS": "1", "MALLOC_TRIM_THRESHOLD_": str(2**32), "MALLOC_MMAP_THRESHOLD_": str(2**32)}
 TRAINER = """
     import tempfile
     import torch
@@ -59,7 +61,7 @@ def pairs(text, steps):
         plain, observed = ["train.py"], ["-m", "diagnostics", "run", "train.py"]
 
         def took(arguments):
-            return measured([sys.executable, *arguments], folder, OMP_WAIT_POLICY="PASSIVE")[1]
+            return measured([sys.executable, *arguments], folder, **SETTINGS)[1]
 
         took(plain), took(observed)  # loads the files
         found = []
