@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 BATCH_SIZE = 64
 EPOCHS = 30
 LEARNING_RATE = 3e-3
-DAYS = 14  # that the network sees
+DAYS = 14  # seen by the network
 SMOOTHING = 5  # days
 SEED = 0
 # -----------------------------------------------------------------------------
@@ -20,7 +20,7 @@ SEED = 0
 torch.manual_seed(SEED)
 random = np.random.default_rng(SEED)
 
-# six years of a weather station: the seasons, and weather that lasts some days
+# six years of a weather station: the seasons, and weather that lasts a few days
 today = np.arange(6 * 365)
 weather = np.zeros(len(today))
 for day in today[1:]:
@@ -29,12 +29,12 @@ temperature = 10 - 9 * np.cos(2 * np.pi * today / 365) + weather
 
 
 def smoothed(series):
-    """Return the mean over some days at each day of a series."""
+    """Return the moving average of a series."""
     return np.convolve(series, np.ones(SMOOTHING) / SMOOTHING, mode="same")
 
 
 def windows(series, last_days):
-    """Return for each day the two weeks up to it, as measured and smoothed."""
+    """Return the two weeks up to each day, as measured and smoothed."""
     rows = np.stack([series, smoothed(series)])
     parts = [rows[:, day - DAYS + 1 : day + 1].ravel() for day in last_days]
     return torch.tensor(np.array(parts), dtype=torch.float32) / 10 - 1
