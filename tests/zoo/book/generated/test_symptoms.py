@@ -79,7 +79,7 @@ def test_a_reader_without_a_curve_is_led_to_a_section_by_a_question():
 
 def test_a_candidate_has_its_check_and_its_links():
     section = PAGE.partition("\n### Falls, but far too slowly\n")[2].partition("\n### ")[0]
-    assert "\n1. **A part of the model gets no gradient.**\n\n   ```python\n   print([name for name, p" in section
+    assert "\n1. **Part of the model gets no gradient.**\n\n   ```python\n   print([name for name, p" in section
     assert "[unreached-parameters](rules/unreached-parameters.md) · [" in section
     assert "[chapter 8](chapters/08_gradients.ipynb)" in section
 
