@@ -65,8 +65,8 @@ class MissingPositions(Rule):
       error of a model fitted to the token counts. For classes, its error must also be lower by at least three
       standard errors.
 
-    The finding is also a note if the loss of a constant prediction is not known, or if the training loss still
-    fell by more than 10% from the second third of the run to the last third.
+    Even then, the finding is a note if the loss of a constant prediction is not known, or if the training loss
+    still fell by more than 10% from the second third of the run to the last third.
 
     ## Known problems
     Decoders without position embeddings are not reported, because a causal mask reveals the order. Rows of floats
