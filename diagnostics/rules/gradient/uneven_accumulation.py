@@ -16,7 +16,7 @@ MISPLACED = 0.2  # of the weight of a step
 
 
 class UnevenAccumulation(Rule):
-    """Accumulated micro-batches count the same although they hold very different numbers of labels.
+    """Accumulated micro-batches are weighted equally although their numbers of labels differ widely.
 
     ## What it does
     In a watched run that makes several backward passes per optimizer step, the rule measures in sampled steps how

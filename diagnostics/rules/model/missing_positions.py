@@ -38,8 +38,8 @@ class MissingPositions(Rule):
 
     ## Why it is bad
     Attention treats its input as a set. Without position embeddings, "dog bites man" and "man bites dog" are the
-    same to the model, and it cannot learn anything that depends on the order. The loss still falls as far as is
-    possible from the words without their order.
+    same to the model, and it cannot learn anything that depends on the order. The loss still falls as far as the
+    words alone allow.
 
     ## Example
     ```python

@@ -149,8 +149,8 @@ class NotLearning(Rule):
       deviations away from all other values.
     - After 200 steps or more, the run ended with a loss 10% above that of the constant prediction.
 
-    The finding is a note if later trainings of the same model end below half of the constant prediction's loss, as
-    after a first stage that trains only a new head.
+    The finding is a note if later training runs of the same model end below half of the constant prediction's
+    loss, as after a first stage that trains only a new head.
 
     The finding is also a warning if a single change makes a copy learn:
 
@@ -163,8 +163,8 @@ class NotLearning(Rule):
     If this change is not a different learning rate or optimizer, and its copy reaches 75% of the loss of the
     constant prediction, the last third of the run need only be at 90% instead of 97%.
 
-    In all other cases, the finding is a note. Even if there is such a sign or change, it is usually only a note if
-    the loss was still falling.
+    In all other cases, the finding is a note. Even with such evidence or such a change, it is usually only a note
+    if the loss was still falling.
 
     A run with a mean squared error of one number per row is compared with a linear model if it has at least 200
     steps, its loss in the last third fell by at most a tenth of its distance to the linear model's loss, and no
