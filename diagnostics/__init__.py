@@ -17,9 +17,9 @@ print(diagnostics.try_changes(model, loss_fn, loader, optimizer)) # would it lea
 print(diagnostics.show_batch(loader))                             # images with labels, tokens, plots
 print(diagnostics.show_tokens(trainer))                           # which tokens are trained, ignored, padding
 scores = diagnostics.baselines(loader)                            # what the model must beat
-diagnostics.compare(fast, slow, inputs).assert_same()             # a vectorised function and its loop twin
-diagnostics.LoaderChecks, diagnostics.GradientChecks              # for tests; fixtures of pytest, too
-report = diagnostics.check_notebook("train.ipynb")                # what would go otherwise from the top
+diagnostics.compare(fast, slow, inputs).assert_same()             # a vectorised function and its loops
+diagnostics.LoaderChecks, diagnostics.GradientChecks              # for tests; also pytest fixtures
+report = diagnostics.check_notebook("train.ipynb")                # what would change in a run from the top
 %load_ext diagnostics                                             # in a notebook: %%diagnose above a cell
 """
 

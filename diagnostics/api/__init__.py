@@ -1,1 +1,1 @@
-"""What a user calls."""
+"""The functions that a user calls."""

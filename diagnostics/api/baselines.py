@@ -1,4 +1,4 @@
-"""`baselines`: what chance, a constant and a linear model score, for a model to beat."""
+"""`baselines`: scores that a model must beat, from chance, a constant and a linear model."""
 
 from __future__ import annotations
 
@@ -36,34 +36,35 @@ def baselines(
     model_score: float | None = None,
     seconds: float = SECONDS,
 ) -> Baselines:
-    """Score simple predictions on the data that a model is trained for: chance, a constant, a linear model.
+    """Score simple predictions on a model's data: chance, a constant, and a linear model.
 
-    No tuning before the model beats these. The constant is the commonest class, or the mean or median; the linear
-    model is logistic or ridge regression on the numbers of the inputs, or on the 2,000 commonest words or tokens.
+    Do not tune the model before it beats these. The constant is the most common class, or the mean or median; the
+    linear model is a logistic or ridge regression on the numbers of the inputs, or on the 2,000 most common words
+    or tokens.
 
         print(diagnostics.baselines((x, y)))
         print(diagnostics.baselines(loader, evaluation=test_loader, model_score=0.91))
         print(diagnostics.baselines(dataset, inputs="text", target="label", evaluation=test_set))
         print(diagnostics.baselines(prices, metric="mean_absolute_error"))
 
-    At most 10,000 rows of each are read, drawn from all over the data where it has an index, and 2,048 numbers
-    of an input. Nothing is changed: no iterator of yours is advanced, and all random states stay as they are.
+    At most 10,000 rows of each set are read, spread over the data if it has an index, and 2,048 numbers per input.
+    Nothing is changed: none of your iterators is advanced, and all random states stay as they are.
 
     Args:
-        data: arrays ``(x, y)``, (rows, ...) each, x also a dict or tuple of such; a `DataLoader`; a
-            `datasets.Dataset`; a `tf.data.Dataset` or `keras.utils.PyDataset`; or a list of batches. A batch
-            is a pair (inputs, target), a longer tuple with the target last (in Keras' data ``(x, y,
-            sample_weight)``), or a dict with one of the usual names of a target.
-        inputs: columns of a `datasets.Dataset`; all but the target by default.
-        target: its target column; ``label`` or the like by default.
-        evaluation: the rows to score on, of the same kind. By default a fifth of the rows is held out, at random.
-        task: by default by the targets: whole numbers, strings, one-hot rows, and 0.0 and 1.0 are classes, other
-            floats a regression.
+        data: arrays ``(x, y)`` of shape (rows, ...), where x may be a dict or tuple of arrays; a `DataLoader`; a
+            `datasets.Dataset`; a `tf.data.Dataset` or `keras.utils.PyDataset`; or a list of batches. A batch is a
+            pair (inputs, target), a longer tuple with the target last (in Keras' data ``(x, y, sample_weight)``),
+            or a dict with a common name for the target.
+        inputs: columns of a `datasets.Dataset`; by default, all except the target.
+        target: its target column; by default, ``label`` or a similar name.
+        evaluation: the rows to score on, of the same kind. By default, a random fifth of the rows is held out.
+        task: by default, inferred from the targets: whole numbers, strings, one-hot rows, and 0.0 and 1.0 are
+            classes, other floats are regression targets.
         metric: ``accuracy`` (the default for classes), ``balanced_accuracy``, ``mean_squared_error`` (the default
             for a regression), ``mean_absolute_error``, or a function of (predictions, targets), arrays (rows,).
-        higher_is_better: of such a function.
-        model_score: the model's own score by the same metric on the same rows, to be compared.
-        seconds: that reading and fitting may take.
+        higher_is_better: whether a higher value of such a function is better.
+        model_score: the model's own score for comparison, by the same metric on the same rows.
+        seconds: time limit for reading and fitting.
 
     Returns:
         A `Baselines`: `must_beat`, `beaten`, `facts`; text when printed, a table in a notebook.
@@ -174,13 +175,13 @@ def _is_of(module: str, name: str, value: Any) -> bool:
 
 @dataclass(frozen=True, repr=False)
 class Baselines:
-    """What `diagnostics.baselines` found.
+    """The result of `diagnostics.baselines`.
 
     Attributes:
-        facts: the scores, and on which rows.
-        model_score: the model's own score, as it was given; None if it was not.
-        seconds: that all took.
-        budget: the seconds that were given.
+        facts: the scores, and the rows that they were computed on.
+        model_score: the model's own score, as given; None if not given.
+        seconds: the time that everything took.
+        budget: the time limit in seconds.
     """
 
     facts: BaselineFacts
@@ -210,16 +211,16 @@ class Baselines:
         return None if 0 < gained <= margin else gained > 0
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all as plain values."""
+        """Return everything as plain values."""
         said = {"must_beat": self.must_beat, "best": self.best.name, "model_score": self.model_score}
         return {**said, "beaten": self.beaten, "seconds": round(self.seconds, 3), **asdict(self.facts)}
 
     def to_json(self, indent: int | None = 2) -> str:
-        """Return all as a JSON object."""
+        """Return everything as a JSON object."""
         return json.dumps(self.as_dict(), indent=indent)
 
     def to_html(self) -> str:
-        """Return a table with the scores, and the sentences below it; it needs no style of a page."""
+        """Return a table of the scores, with the sentences below it; it needs no style sheet."""
         rows = "".join(
             f"<tr><th style='text-align:left'>{name}</th><td>{score}</td><td "
             f"style='text-align:left'>{escaped(said)}</td></tr>"

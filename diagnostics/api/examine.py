@@ -26,12 +26,12 @@ def examine(
 ) -> Report:
     """Check a training pipeline before it trains, and report what is wrong with it.
 
-    Checks dataset, batch, forward and loss, backward, optimizer step, an overfit of one batch, and the evaluation
-    metric, in this order, and stops at the first error, because later results would be meaningless. Weights,
-    optimizer state, data order and random states stay bit for bit unchanged: everything is run and trained on a
-    copy. At most 512 rows and a few batches are read, one of them three times to check whether reading changes it,
-    on copies of the data; and, if there is an evaluation set, as many training rows as two seconds allow (20,000
-    at most), to compare them with it.
+    Checks the dataset, a batch, forward and loss, backward, an optimizer step, overfitting one batch, and the
+    evaluation metric, in this order. Stops at the first error, because later results would be meaningless.
+    Weights, optimizer state, data order and random states stay bit-for-bit unchanged: only copies are run and
+    trained. At most 512 rows and a few batches are read, one of them three times on copies of the data, to check
+    whether reading changes it. If there is an evaluation set, as many training rows as two seconds allow (20,000
+    at most) are also read, to compare them with it.
 
         report = diagnostics.examine(trainer)
         report = diagnostics.examine(model, loader, loss_fn, optimizer)
@@ -41,26 +41,26 @@ def examine(
         report.raise_if("error")
 
     Args:
-        target: a `transformers.Trainer`, a `torch.nn.Module`, a compiled `keras.Model` on TensorFlow, a `Learner`
-            of fastai, which has its own data, loss and optimizer, or a `LightningModule`, whose `training_step`
-            and `configure_optimizers` are called on copies; what it logs goes nowhere. With manual optimization
-            only its data and optimizers are judged.
-        loader: for a module: a `DataLoader`, or anything that can be iterated more than once and yields batches.
-            A batch is (inputs, target), a longer tuple with the target last, a dict, or one tensor. For a Keras
+        target: a `transformers.Trainer`; a `torch.nn.Module`; a compiled `keras.Model` on TensorFlow; a fastai
+            `Learner`, which has its own data, loss and optimizer; or a `LightningModule`, whose `training_step`
+            and `configure_optimizers` are called on copies, with anything they log discarded. With manual
+            optimization, only its data and optimizers are checked.
+        loader: for a module: a `DataLoader`, or anything that can be iterated more than once and yields batches. A
+            batch is (inputs, target), a longer tuple with the target last, a dict, or one tensor. For a Keras
             model: a `tf.data.Dataset`, a `keras.utils.PyDataset`, arrays ``(x, y)`` or ``(x, y, sample_weight)``,
-            or a list of batches. A dataset made by `from_generator` is refused, because reading it may remove rows
-            from training. Pass some of its batches, ``list(dataset.take(4))``, if it starts over each time. For a
-            LightningModule: a loader; a `LightningDataModule`, a copy of which prepares its data and is set up as
-            by `fit`; or None where the module has its own `train_dataloader`.
+            or a list of batches. A dataset made by `from_generator` is rejected, because reading it may remove
+            rows from training. Pass some of its batches, ``list(dataset.take(4))``, if it starts over each time.
+            For a LightningModule: a loader; a `LightningDataModule`, a copy of which prepares its data and is set
+            up as by `fit`; or None if the module has its own `train_dataloader`.
         loss_fn: for a module: called as ``loss_fn(prediction, target)``. None if the module returns its loss.
-        optimizer: for a module: read, never stepped. None: its rules are not judged.
+        optimizer: for a module: read, never stepped. None: rules about the optimizer are not checked.
         evaluation: the evaluation data, of the same kind as `loader`, to compare with the training data. A Trainer
             has its own, and so may a LightningDataModule.
         check_reproducible: also run one step twice from the same state and seeds, on copies, and report the first
             difference. PyTorch only.
 
     Returns:
-        A `Report`. Exceptions of the user's code are explained in it, not raised.
+        A `Report`. It explains exceptions in the user's code; they are not raised.
 
     Raises:
         InvalidInput: the arguments cannot be examined.
@@ -74,14 +74,14 @@ def examine(
 def pipeline_for(
     call: str, target: Any, loader: Any = None, loss_fn: Any = None, optimizer: Any = None, evaluation: Any = None
 ) -> Pipeline:
-    """Return the pipeline of what a user passed to `examine`, or to another function with the same arguments.
+    """Return the pipeline of the arguments of `examine`, or of another function with the same arguments.
 
     Args:
         call: the name of that function.
-        target: see `examine`, likewise the following.
-        loader: of the training data.
-        loss_fn: of a PyTorch model.
-        optimizer: of a PyTorch model.
+        target: see `examine`; likewise for the following arguments.
+        loader: loader of the training data.
+        loss_fn: loss of a PyTorch model.
+        optimizer: optimizer of a PyTorch model.
         evaluation: the evaluation data.
 
     Raises:

@@ -1,4 +1,4 @@
-"""`explain`: finds the cause of an exception, live or as text."""
+"""`explain`: finds the cause of an exception, from the exception itself or from text."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _ADVICE = re.compile(
 def explain(failure: Any) -> Report:
     """Report the cause of a failure, where it is, the evidence, and what to change.
 
-    From a live exception the tensors in the frames of its traceback are read: labels, number of outputs, lengths.
-    From a text only the text is known, and the report says what it does not show.
+    Given an exception, reads the tensors in the frames of its traceback: labels, number of outputs, lengths. A
+    text contains less, and the report says what is missing.
 
-    The text may be a whole log. Tracebacks are read as Python, IPython, Jupyter, Colab, rich and loguru print
-    them, behind the prefixes of loggers and launchers, with or without colours. Of several failures in one
-    process the last is explained, since the earlier ones were caught; of several processes the first failure. The
-    title says which.
+    The text may be a whole log. Tracebacks are recognised as Python, IPython, Jupyter, Colab, rich and loguru
+    print them, with or without the prefixes of loggers and launchers, and with or without colours. If one process
+    failed several times, the last failure is explained, because the earlier ones were caught; if several processes
+    failed, the first failure is explained. The title says which.
 
         try:
             trainer.train()
@@ -37,13 +37,13 @@ def explain(failure: Any) -> Report:
             print(diagnostics.explain(error))
 
     Args:
-        failure: a caught exception, or a text with a traceback or at least the error's message.
+        failure: a caught exception, or text with a traceback or at least the error's message.
 
     Returns:
         A `Report`; without findings if no rule recognises the failure.
 
     Raises:
-        InvalidInput: neither an exception nor a text with a traceback, part of one, or a known message.
+        InvalidInput: neither an exception nor text with a traceback, part of a traceback, or a known message.
     """
     from diagnostics.report.build import finished
     from diagnostics.rules.registry import rules_of_crashes
@@ -52,7 +52,7 @@ def explain(failure: Any) -> Report:
 
 
 def explanation_of(failure: Any) -> Report:
-    """Do the same as `explain`, without grouping the findings."""
+    """Do the same as `explain`, but without grouping the findings."""
     from diagnostics.collectors.crash.read import facts_of_exception, read_text
 
     if isinstance(failure, str):
@@ -92,7 +92,7 @@ def _settings(fix: str) -> Iterator[str]:
 
 
 def fault_of_ours(error: BaseException) -> str | None:
-    """Return the traceback of an exception that this library raised; None of any other."""
+    """Return the traceback of an exception that this library raised; None for any other exception."""
     from diagnostics.collectors.crash.frames import is_ours
 
     return "".join(traceback.format_exception(error)).strip() if is_ours(error) else None

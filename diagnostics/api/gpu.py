@@ -16,7 +16,7 @@ UNSEEN = "?"  # of a process in another container or of another user
 
 
 def look_at_cards(library: Any = None) -> tuple[tuple[CardFacts, ...], Report]:
-    """Return every GPU, and a report on how their memory is used.
+    """Return all GPUs, and a report on how their memory is used.
 
     Args:
         library: a module with the interface of `pynvml`; `pynvml` itself if None.

@@ -1,4 +1,4 @@
-"""Watches `fit` of a Keras model, as a callback."""
+"""A callback that watches `fit` of a Keras model."""
 
 from __future__ import annotations
 
@@ -33,40 +33,40 @@ if TYPE_CHECKING:
 
 
 class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
-    """Watch a Keras model train, and report at which step, in which layer and why it went wrong.
+    """Watch a Keras model train, and report at which step, in which layer and why training failed.
 
     callback = diagnostics.KerasCallback()
     model.fit(dataset, callbacks=[callback])
     print(callback.report())
 
-    It changes no result and, without `stop_on`, ends no run: weights and logs stay the same, bit for bit, and a
-    fault of its own is a line in the report. When a loss is NaN or infinite, that step is replayed, eagerly and
-    layer by layer, on its weights and its batch.
+    It changes no result and, without `stop_on`, ends no run: weights and logs stay bit-for-bit the same, and its
+    own errors are lines in the report. When a loss is NaN or infinite, that step is replayed eagerly, layer by
+    layer, with its weights and its batch.
 
     It keeps the weights of the last two steps, if they take at most 512 MiB, and their batches.
 
-    The report says what Keras does not expose: gradients; batches and single steps with `steps_per_execution`
-    above 1 or on several devices; on an accelerator, the weights of a broken step without `every=1`, which
-    synchronises at each step. On Keras' PyTorch backend gradients are seen, and a broken step is not replayed; JAX
-    is not covered.
+    The report says what Keras does not expose: gradients; batches and single steps, with `steps_per_execution`
+    above 1 or on several devices; and on an accelerator, the weights of a broken step without `every=1`, which
+    synchronises at each step. On Keras' PyTorch backend, gradients are recorded, but a broken step is not
+    replayed. JAX is not covered.
 
     Args:
-        every: sample weights, updates and memory every so many steps; on an accelerator also read from it.
-        stop_after: steps after which to stop watching. Training goes on.
+        every: steps between two samples of weights, updates and memory, and between two reads from an accelerator.
+        stop_after: steps after which to stop watching. Training continues.
         quiet: print nothing. Otherwise a report with an error or a warning goes to stderr when training ends.
-        logger: receives what is recorded, every `every` steps, as in `watch`.
-        fixed_batch: its inputs, targets, predictions and loss are shown over time, as in `watch`, before the steps
-            0, 1, 2, 5, 10, 20, 50, … and at the end. Its inputs and targets are arrays as `fit` takes them; its
-            `loss_fn` takes ``(targets, outputs)``, and None stands for the loss of `compile`. The model runs
-            eagerly for it, in inference mode: what its `call` prints is printed.
+        logger: receives the recorded values, every `every` steps, as in `watch`.
+        fixed_batch: its inputs, targets, predictions and loss are shown over time, as in `watch`, before steps 0,
+            1, 2, 5, 10, 20, 50, … and at the end. Its inputs and targets are arrays, as for `fit`; its `loss_fn`
+            takes ``(targets, outputs)``, and None means the loss of `compile`. The model runs this batch eagerly,
+            in inference mode: anything that its `call` prints is printed.
         histograms: whether to show the weights of each layer over time in the same way.
-        stop_on: end the training at a finding, as for `watch`. Keras computes gradients and applies them in one
-            call, so a step that is not finite is undone: weights and optimizer get their values from before it, if
-            these take at most 512 MiB.
+        stop_on: end training at a finding, as for `watch`. Keras computes and applies gradients in one call, so a
+            non-finite step is undone: weights and optimizer get their previous values, if these take at most 512
+            MiB.
 
     Raises:
-        InvalidInput: `every` or `stop_after` is no number of steps, `logger` is no logger, `fixed_batch` is no
-            `FixedBatch` of arrays, or `stop_on` is no severity.
+        InvalidInput: `every` or `stop_after` is not a number of steps, `logger` is not a logger, `fixed_batch` is
+            not a `FixedBatch` of arrays, or `stop_on` is not a severity.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._safely = self._guard.run
 
     def report(self) -> Report:
-        """Return the report up to now. Reads what is still on the device."""
+        """Return the report so far. Reads pending values from the device."""
         return finished(judged_as_a_whole(self._report()))
 
     def _release(self) -> None:
@@ -157,7 +157,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             self._epochs.append((self._run.steps, dict(logs)))
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Restore the model, and print what was wrong."""
+        """Restore the model, and report what was wrong."""
         self._ended = True
         self._safely("end", self._end)
 

@@ -35,7 +35,7 @@ class BatchSearch:
     Attributes:
         largest: the largest size that fits; 0 if not even a single row does.
         too_large: the smallest size that did not fit; None if all sizes that were tried fit.
-        trials: in order of time.
+        trials: in chronological order.
     """
 
     largest: int
@@ -63,10 +63,10 @@ def largest_batch(
     seconds: float = 600.0,
     show: bool = True,
 ) -> BatchSearch:
-    """Search for the largest batch that fits into memory, by trying.
+    """Search for the largest batch that fits into memory, by trial.
 
-    Every size is tried in a new process, so that a size that does not fit, or that the system kills, has no side
-    effects. The size is doubled until it does not fit, then the gap is halved.
+    Every size is tried in a new process, so a size that does not fit, or a process that the system kills, has no
+    side effects. The size is doubled until it does not fit, then the gap is halved.
 
         # search.py
         def step(batch_size):
@@ -86,11 +86,11 @@ def largest_batch(
         limit: the largest size to try; None for no limit.
         within: how far the smallest size that does not fit may be above the largest that fits, as a share of the
             latter. 0 finds the exact number.
-        seconds: how long one trial may take, including imports.
+        seconds: time limit for one trial, including imports.
         show: whether to print each trial to standard error.
 
     Raises:
-        InvalidInput: an argument is wrong, `step` cannot be imported, or it fails for another reason than memory;
+        InvalidInput: an argument is wrong, `step` cannot be imported, or it fails for a reason other than memory;
             its traceback is then in the notes of the exception.
     """
     _check(step, start, limit, within, seconds)
@@ -207,7 +207,7 @@ def try_batch(step: Step, size: int, seconds: float, *, smaller_fits: bool) -> T
     """Try one size in its own process, which has ended when this returns or raises.
 
     Raises:
-        InvalidInput: the step took longer than `seconds`, or failed for another reason than memory.
+        InvalidInput: the step took longer than `seconds`, or failed for a reason other than memory.
     """
     context = multiprocessing.get_context("spawn")  # a forked child could not use a GPU that its parent has used
     receiver, sender = context.Pipe(duplex=False)

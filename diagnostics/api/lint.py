@@ -1,4 +1,4 @@
-"""`lint`: finds the bugs that the source of scripts shows, without running them."""
+"""`lint`: finds bugs in the source of scripts, without running them."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ SKIPPED = ("__pycache__", "node_modules", "site-packages", "build", "dist")
 
 @dataclass(frozen=True)
 class Linted:
-    """What the source of some files shows.
+    """The result of `lint`.
 
     Attributes:
         report: with all findings, none of them grouped under another.
-        lines: one a finding, by place: ``train.py:26:5: leaked-evaluation-rows `val_loader` is built from …``.
+        lines: one per finding, by position: ``train.py:26:5: leaked-evaluation-rows `val_loader` is built from
+            …``.
         unread: files that could not be read or parsed, and why.
     """
 
@@ -44,9 +45,9 @@ class Linted:
 
 
 def lint(paths: Iterable[str | os.PathLike[str]]) -> Linted:
-    """Look for patterns of bugs in scripts and notebooks, and in those of folders.
+    """Look for known bugs in scripts, in notebooks, and in folders of both.
 
-    Rules that need a fact about the run, besides the source, are not evaluated.
+    Rules that need facts about the run, in addition to the source, are not evaluated.
 
     Raises:
         InvalidInput: a file is neither a script nor a notebook.

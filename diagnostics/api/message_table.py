@@ -1,4 +1,4 @@
-"""The table of messages for a program that is not Python: the book's page reads it as JSON."""
+"""The table of error messages for programs in other languages: the book's page reads it as JSON."""
 
 from __future__ import annotations
 
@@ -35,20 +35,21 @@ The above exception was the direct cause of the following exception:
 
 
 def message_table() -> list[dict[str, Any]]:
-    """Return every known wording of an error, in the order in which they are to be compared with a message.
+    """Return all known error messages, in the order in which they are to be compared with a message.
 
-    Each row holds plain values that JSON can hold:
+    Each row holds plain values that can be written as JSON:
 
     - ``rule``, its ``title``, and its ``fix``: the section "Instead" of its page, in Markdown
     - ``pattern``: for ``new RegExp(pattern, "u")``, to be searched for in the exception's message
-    - ``exception``: class name that comes with it; ``framework``: whose wording it is
-    - ``proves``: what the message proves; ``unknown``: what the text cannot tell; either may be empty
-    - ``cause`` and ``fixes``: what `explain` says of it, ``{name}`` standing for a group; empty where that depends
-      on more than the groups
+    - ``exception``: the class name that goes with it; ``framework``: whose wording it is
+    - ``proves``: what the message proves; ``unknown``: what the text does not show; either may be empty
+    - ``cause`` and ``fixes``: the explanation that `explain` gives, with ``{name}`` for a group; empty if it
+      depends on more than the groups
     - ``needs``: what else must be known for the rule to be named; empty if the message alone is enough
-    - ``within``: pattern of the files of which one must be in the traceback, if there is one; empty if any will do
-    - ``at``: pattern of the last frame's file; empty if any will do
-    - ``beside``: pattern of words that must be somewhere in the pasted text; empty if none need be
+    - ``within``: pattern for files, one of which must be in the traceback, if there is one; empty if any file will
+      do
+    - ``at``: pattern for the last frame's file; empty if any file will do
+    - ``beside``: pattern for words that must be somewhere in the pasted text; empty if none are required
     """
     pages = {rule.name: (rule.summary(), _instead(inspect.getdoc(rule) or "")) for rule in all_rules()}
     rows = []

@@ -1,4 +1,4 @@
-"""`diagnose network`: tries whether the ranks of a job can talk, and reports what keeps them from it."""
+"""`diagnose network`: checks whether the ranks of a job can communicate, and reports what prevents it."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def look_at_network(
     environment: Mapping[str, str] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> tuple[NetworkFacts, Report | None]:
-    """Try the network as a rank of the launcher that started this process, or between processes of its own.
+    """Test the network as one rank of the launcher that started this process, or between new local processes.
 
-    All is tried in child processes, which have ended when this returns or raises.
+    All tests run in child processes, which have ended when this returns or raises.
 
     Args:
-        processes: number of processes of its own; None for the launcher's ranks, or for 2 without a launcher.
-        backend: ``gloo`` or ``nccl``; empty for NCCL if every rank has a GPU, else gloo.
-        limit: seconds for each step.
-        logs: folder to keep what each rank's libraries print; None to keep nothing.
+        processes: number of local processes to start; None for the launcher's ranks, or for 2 without a launcher.
+        backend: ``gloo`` or ``nccl``; empty for NCCL if every rank has a GPU, otherwise gloo.
+        limit: time limit for each step in seconds.
+        logs: folder for the output of each rank's libraries; None to keep nothing.
         environment: of this process; `os.environ` if None.
-        stopped: asked now and then whether to give up, and to report what is known by then.
+        stopped: called from time to time; if it returns True, the test ends and reports what is known by then.
 
     Returns:
-        What is known to this process, and the report; None for the report if rank 0 reports for this rank, too.
+        The facts known to this process, and the report; None for the report if rank 0 also reports for this rank.
 
     Raises:
         InvalidInput: the launcher's variables contradict each other, or `logs` cannot be written.
@@ -84,7 +84,7 @@ def _made(folder: Path) -> Path:
 
 
 def network_report(facts: NetworkFacts) -> Report:
-    """Return the report: what each rank is, how far all came, and what is wrong."""
+    """Return the report: what each rank is, how far each of them got, and what is wrong."""
     from diagnostics.report.build import evaluated, finished, new_evaluator
 
     evaluator = new_evaluator()
@@ -156,9 +156,9 @@ def _detail(step: str, facts: NetworkFacts) -> str:
 
 
 def bandwidth_line(measured: Bandwidth, world: int) -> str:
-    """Say how fast an all-reduce was, beside what the link is made for.
+    """Return a sentence with the speed of an all-reduce, and the speed that the link is designed for.
 
-    Of a ring's all-reduce each rank sends 2 (n - 1) / n of the tensor: that is what its link carries.
+    In a ring all-reduce, each rank sends 2 (n - 1) / n of the tensor over its link.
     """
     carried = measured.size * 2 * (world - 1) / world / measured.seconds
     said = (

@@ -1,4 +1,4 @@
-"""`check_notebook`: finds what would go otherwise if a notebook were run from the top."""
+"""`check_notebook`: finds what would change if a notebook were run from top to bottom."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ NAMED = 5  # cells that could not be read
 
 
 def check_notebook(path: str | os.PathLike[str]) -> Report:
-    """Report what a notebook's file shows of its state: names from deleted cells, cells run out of order.
+    """Report what a notebook file shows about its state: names from deleted cells, cells run out of order.
 
-    Nothing is run, and no kernel is needed: the code of the cells is read, with the numbers of their last runs. A
-    warning says that the notebook fails when it is run from the top; all else is a note.
+    Nothing is run, and no kernel is needed: only the code of the cells and the numbers of their last runs are
+    read. A warning means that the notebook fails when it is run from top to bottom; everything else is a note.
 
         print(diagnostics.check_notebook("train.ipynb"))
 
     Args:
-        path: of a notebook of Python, format 4 (`.ipynb`).
+        path: a Python notebook in format 4 (`.ipynb`).
 
     Raises:
-        InvalidInput: the file cannot be read, or is no such notebook.
+        InvalidInput: the file cannot be read, or is not such a notebook.
     """
     if not isinstance(path, str | os.PathLike):
         raise InvalidInput(f"check_notebook() was given {what(path)}. It takes the path of a notebook.")

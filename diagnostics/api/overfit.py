@@ -1,4 +1,4 @@
-"""`overfit`: trains copies on 1, 2 and 5 examples and on one batch, and says at which count learning stops."""
+"""`overfit`: trains copies on 1, 2 and 5 examples and on one batch, and reports at which number learning fails."""
 
 from __future__ import annotations
 
@@ -26,33 +26,32 @@ def overfit(
 ) -> OverfitReport:
     """Overfit copies of a model on purpose: on 1, then 2, then 5 examples, then on one batch with every label.
 
-    A model that works learns so few examples by heart, whatever their labels. At which count it stops says
-    where to look: one example fails if loss, label or gradient are wired wrongly; two fail where one is
-    learned if the inputs do not reach the prediction; five if labels contradict each other; the batch if rate or
-    capacity are too small.
+    A healthy model memorises so few examples, whatever their labels. The first number that fails shows where to
+    look. If one example fails, the loss, the label or the gradient is wrong; if two fail, the inputs do not reach
+    the prediction; if five fail, labels contradict each other; if the batch fails, the learning rate or the
+    capacity is too small.
 
         print(diagnostics.overfit(trainer))
         result = diagnostics.overfit(model, loader, loss_fn, optimizer)
         result = diagnostics.overfit(keras_model, dataset)
         result.save("overfit.html")  # the curves, and how the predictions sharpen
 
-    The data, the batch, the loss and the gradients are examined first, as `diagnostics.examine` does; an error
-    there ends it. Each run starts from the weights that the model has now, with the same seeds, dropout off,
-    and the user's optimizer rebuilt; where that one does not get there, AdamW at other rates is tried. Only
-    copies are trained: the model, its optimizer, the data's order and all random states stay bit for bit as
-    they are.
+    First, the data, the batch, the loss and the gradients are examined, as by `diagnostics.examine`; an error
+    there ends the test. Each run starts from the model's current weights with the same seeds, with dropout off and
+    a copy of the user's optimizer; if that optimizer fails, AdamW is tried at other rates. Only copies are
+    trained: the model, its optimizer, the order of the data and all random states stay bit-for-bit unchanged.
 
     Args:
-        target: see `diagnostics.examine`, likewise `loader`, `loss_fn` and `optimizer`.
+        target: see `diagnostics.examine`; likewise for `loader`, `loss_fn` and `optimizer`.
         loader: up to 8 batches are read, to find every label.
         loss_fn: called as ``loss_fn(prediction, target)``.
         optimizer: read, never stepped. None: only AdamW is tried.
-        seconds: to spend on training, shared out among the counts; the stages before are not counted, and a step
-            that has begun is finished.
+        seconds: time for training, shared among the numbers of examples; the earlier stages do not count, and a
+            step that has begun is completed.
 
     Returns:
         An `OverfitReport`: `stops_at`, `points_to`, `history` (plain data), `report` (with the findings of the
-        rules), text when printed, HTML in a notebook or by `save("overfit.html")`.
+        rules); text when printed, HTML in a notebook or with `save("overfit.html")`.
 
     Raises:
         InvalidInput: the arguments cannot be examined.

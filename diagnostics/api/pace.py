@@ -1,4 +1,4 @@
-"""Paces work that recurs while a script trains."""
+"""Paces recurring work while a script trains."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Pace:
         self._next, self._process, self._busy = 0.0, os.getpid(), False
 
     def is_time(self) -> bool:
-        """Whether to work now: not in another thread, in a process that the script has forked, or in the work."""
+        """Return whether to work now: not in another thread, in a forked process, or during the work itself."""
         if time.monotonic() < self._next or self._busy or os.getpid() != self._process:
             return False
         return threading.current_thread() is threading.main_thread()
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
-        """Take the time of the work."""
+        """Measure the time that the work takes."""
         began, self._busy = time.monotonic(), True
         try:
             yield

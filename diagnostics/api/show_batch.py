@@ -1,4 +1,4 @@
-"""`show_batch`: what a model is given, as images with their labels, decoded tokens, or plots."""
+"""`show_batch`: shows a model's inputs as images with their labels, decoded tokens, or plots."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ TAKES = (
 def show_batch(source: Any, *, rows: int = 8, tokenizer: Any = None) -> BatchPicture:
     """Show a batch as the model gets it: images with their labels, decoded tokens, plots of series and tables.
 
-    Call it once before a long run. Many bugs are visible: labels that belong to other rows, channels in the wrong
-    order, pixels from 0 to 255 where 0 to 1 was meant, texts of unknown tokens, answers that are cut off.
+    Call it once before a long run. It reveals many bugs: labels of other rows, channels in the wrong order, pixels
+    from 0 to 255 instead of 0 to 1, texts of unknown tokens, truncated answers.
 
         print(diagnostics.show_batch(loader))
         diagnostics.show_batch(loader).save("batch.html")
         diagnostics.show_batch(trainer, rows=4)
         diagnostics.show_batch((images, labels))
 
-    The dtype and shape of each part decide how it is shown, and the picture says what was assumed. A normalisation
-    is undone if the dataset's transforms hold it: torchvision's `Normalize`, Keras' `Rescaling` and
+    The dtype and shape of each part decide how it is shown, and the caption says what was assumed. A normalisation
+    is undone if the dataset's transforms contain it: torchvision's `Normalize`, Keras' `Rescaling` and
     `Normalization`. Images are downsampled to at most 64 pixels a side.
 
-    Nothing is changed: the batch is read apart from any iteration of yours, and all random states are restored. No
-    model is called. A loader's own worker processes are not started.
+    Nothing is changed: reading the batch does not advance your iterators, and all random states are restored. No
+    model is called, and the loader's own worker processes are not started.
 
     Args:
-        source: a `DataLoader` or another iterable of batches; a Trainer of transformers or TRL; a
-            `tf.data.Dataset` of batches; a `keras.utils.PyDataset`; or one batch: a mapping, a tuple
-            ``(inputs, targets)``, a tensor or array of shape (rows, ...).
+        source: a `DataLoader` or another iterable of batches; a Trainer from transformers or TRL; a
+            `tf.data.Dataset` of batches; a `keras.utils.PyDataset`; or one batch: a mapping, a tuple ``(inputs,
+            targets)``, or a tensor or array of shape (rows, ...).
         rows: how many to show. Counts and ranges are those of the whole batch.
-        tokenizer: decodes the tokens. By default the one that the collator, the dataset or the script holds;
+        tokenizer: decodes the tokens. By default, the tokenizer found in the collator, the dataset or the script;
             without one, ids are shown.
 
     Returns:

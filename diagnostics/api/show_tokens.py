@@ -1,4 +1,4 @@
-"""`show_tokens`: which tokens of a batch are trained, ignored or padding, beside their text."""
+"""`show_tokens`: shows which tokens of a batch are trained, ignored or padding, next to their text."""
 
 from __future__ import annotations
 
@@ -17,28 +17,30 @@ TAKES = "It takes a Hugging Face Trainer, a DataLoader or another series of batc
 
 
 def show_tokens(source: Any, *, tokenizer: Any = None, examples: int = 2) -> TokenStrip:
-    """Show the tokens of a batch as the model gets them: their text, and what the loss does with each.
+    """Show the tokens of a batch as the model gets them: their text, and how the loss treats each of them.
 
     Call it once before a long run. It shows whether the prompt is ignored and the answer trained, whether the end
-    token counts, how often a text starts, where the padding is, and where one text of a pack ends.
+    token contributes to the loss, how many start tokens a text has, where the padding is, and where each text in a
+    packed row ends.
 
         print(diagnostics.show_tokens(trainer))
         print(diagnostics.show_tokens(loader, tokenizer=tokenizer, examples=4))
         print(diagnostics.show_tokens(batch, tokenizer=tokenizer))
 
-    A causal language model shifts the labels itself: the label at a place is predicted from the tokens before it.
-    So a token is marked as trained if its own label counts, and the first token of a row never is.
+    A causal language model shifts the labels itself: the label at a position is predicted from the tokens before
+    it. So a token is marked as trained if its own label contributes to the loss, and the first token of a row
+    never is.
 
     Nothing is changed: rows are read in the order of the dataset, without the sampler, through the Trainer's or
     loader's own collator, and all random states are restored. No model is called.
 
     Args:
-        source: a Trainer of transformers or TRL; a `DataLoader` or another iterable of batches; or one batch, a
-            mapping with `input_ids` and, if it has them, `attention_mask`, `labels` and `position_ids`. Without an
-            `attention_mask`, pad tokens at the ends of a row are padding.
-        tokenizer: decodes the tokens. By default that of the Trainer or of the collator; without one, ids are
+        source: a Trainer from transformers or TRL; a `DataLoader` or another iterable of batches; or one batch, a
+            mapping with `input_ids` and optionally `attention_mask`, `labels` and `position_ids`. Without an
+            `attention_mask`, pad tokens at the ends of a row are treated as padding.
+        tokenizer: decodes the tokens. By default, that of the Trainer or of the collator; without one, ids are
             shown.
-        examples: the number of rows to show. More may be read, to count.
+        examples: the number of rows to show. More may be read for the counts.
 
     Returns:
         A `TokenStrip`: text when printed, coloured by `rich`, HTML in a notebook; `trained`, `ignored`, `padding`,
@@ -73,14 +75,14 @@ def show_tokens(source: Any, *, tokenizer: Any = None, examples: int = 2) -> Tok
 
 @contextmanager
 def batch_read(function: str, source: Any) -> Iterator[None]:
-    """Turn what goes wrong when a batch is read into the message of a function.
+    """Turn errors in reading a batch into the message of a function.
 
     Args:
         function: its name.
-        source: what it was given.
+        source: its argument.
 
     Raises:
-        InvalidInput: no batch could be read, or the user's code raised.
+        InvalidInput: no batch could be read, or the user's code raised an exception.
     """
     from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
 

@@ -1,4 +1,4 @@
-"""Ends a training at a finding, before more of it is lost: `stop_on`."""
+"""`stop_on`: ends training at a finding, before more of it is wasted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EARLIEST = 16  # steps before a finding counts that is not about NaN or infinity
 
 
 def check_stop_on(name: str, given: Any) -> None:
-    """Check that it is a severity or None; `name` is that of the called function or class.
+    """Check that the argument is a severity or None; `name` is the name of the called function or class.
 
     Raises:
         InvalidInput: it is neither.
@@ -27,12 +27,12 @@ def check_stop_on(name: str, given: Any) -> None:
 
 
 def stop_at(stop_on: Stopping, report: Report, then: Callable[[], str] = lambda: "") -> None:
-    """End the training if the report has a finding of that severity or a worse one.
+    """End training if the report has a finding of that severity or worse.
 
     Args:
-        stop_on: the lowest severity that ends it.
-        report: up to now.
-        then: is called first; returns a sentence for the message.
+        stop_on: the lowest severity that ends training.
+        report: the report so far.
+        then: called first; returns a sentence for the message.
 
     Raises:
         TrainingStopped: there is such a finding.
@@ -46,18 +46,18 @@ def stop_at(stop_on: Stopping, report: Report, then: Callable[[], str] = lambda:
 
 
 class StopOn:
-    """Judges a training while it goes on."""
+    """Checks for findings during training."""
 
     def __init__(self, stop_on: Stopping, report: Callable[[], Report]) -> None:
         """Judge nothing yet; `report` returns what is known."""
         self._stop_on, self._report, self._pace = stop_on, report, Pace()
 
     def broken(self) -> None:
-        """Judge now: something is not finite. Raises TrainingStopped."""
+        """Check now, because something is not finite. Raises TrainingStopped."""
         stop_at(self._stop_on, self._report())
 
     def stepped(self, steps: int) -> None:
-        """Judge after so many steps, if it is time. Raises TrainingStopped."""
+        """Check after this many steps, if it is time. Raises TrainingStopped."""
         if steps >= EARLIEST and self._pace.is_time():
             with self._pace.working():
                 stop_at(self._stop_on, self._report())

@@ -1,4 +1,4 @@
-"""Watches a Hugging Face `Trainer` through a callback, as `watch` does a loop."""
+"""A callback that watches a Hugging Face `Trainer`, as `watch` watches a loop."""
 
 from __future__ import annotations
 
@@ -43,25 +43,25 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
     trainer.train()
     print(callback.report())
 
-    It changes no result and, without `stop_on`, ends no run: its own errors are lines in the report. A step is a
-    step of the optimizer, counted from 0 where `train` begins. Its loss is the sum over the batches of one step of
-    the value that `training_step` returns, the number that is differentiated, whether from the model, label
-    smoothing or a custom `compute_loss`. (The Trainer logs a mean over `logging_steps` steps, without NaN.) With
-    several processes each watches its own share.
+    It changes no result and, without `stop_on`, ends no run: its own errors are lines in the report. A step is an
+    optimizer step, counted from 0 at the start of `train`. Its loss is the sum of what `training_step` returns for
+    its batches, which is the value that is differentiated, whether it is from the model, label smoothing or a
+    custom `compute_loss`. (The Trainer logs a mean over `logging_steps` steps, without NaN.) With several
+    processes, each watches its own share.
 
     Not covered: several GPUs in one process (`DataParallel`), and optimizers without PyTorch's hooks, such as
-    those of DeepSpeed.
+    DeepSpeed's.
 
     Args:
         every: steps between two reads from the device, as for `watch`.
-        stop_after: steps after which to stop watching. Training goes on.
-        quiet: never print. Otherwise a report with an error or a warning goes to stderr when training ends, in the
-            main process.
+        stop_after: steps after which to stop watching. Training continues.
+        quiet: never print. Otherwise, in the main process, a report with an error or a warning goes to stderr when
+            training ends.
         trace_steps: steps in which every module call is recorded, as for `watch`.
         logger: also receives the recorded values, in the main process, as for `watch`.
-        fixed_batch, histograms: what is shown over time, as for `watch`: a `FixedBatch` of the inputs that the
-            collator makes, labels included.
-        stop_on: end the training at a finding, as for `watch`.
+        fixed_batch, histograms: data to show over time, as for `watch`: a `FixedBatch` of the inputs that the
+            collator returns, including the labels.
+        stop_on: end training at a finding, as for `watch`.
 
     Raises:
         InvalidInput: `every`, `stop_after` or `trace_steps` are not step numbers, `logger` is not a logger,
@@ -101,7 +101,7 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self._rests = False  # after training, instead of being closed: evaluations may follow
 
     def report(self) -> Report:
-        """Say what was seen so far, at any time. Reads what is still on the device."""
+        """Return the report so far. Reads pending values from the device."""
         return finished(judged_as_a_whole(self._report()))
 
     def _report(self) -> Report:
@@ -121,19 +121,19 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
     # The Trainer's events.
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-        """Put the hooks on."""
+        """Install the hooks."""
         self._safely("beginning", self._begin, args, state, given.get("model"), given.get("optimizer"))
 
     def on_step_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-        """Take the loss of the step."""
+        """Record the loss of the step."""
         self._safely("loss", self._step)
 
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **given: Any) -> None:
-        """Take the loss of an evaluation."""
+        """Record the loss of an evaluation."""
         self._safely("evaluation", self._evaluated, metrics or {})
 
     def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-        """Take the hooks off, and say what was wrong."""
+        """Remove the hooks, and report what was wrong."""
         self._safely("end", self._end, state)
 
     # What is done at them.

@@ -1,4 +1,4 @@
-"""`try_changes`: trains copies of a model with one thing changed each, and says with which of them it learns."""
+"""`try_changes`: trains copies of a model, each with one thing changed, and reports which of them learn."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def try_changes(
 ) -> ChangesReport:
     """Find out whether a model would learn if one thing were different.
 
-    Call it when a training does not learn. Copies of the model are trained from its present weights, so pass a
-    model that has not been trained, or a function that makes one. Each copy has one thing changed: scale, shape or
-    order of the data, learning rate, optimizer, mode, layers, first weights, weight decay. Three unchanged copies
-    show what is noise. All are compared on rows that no copy was trained on.
+    Call it when a model does not learn. Copies of the model are trained from its current weights, so pass an
+    untrained model, or a function that creates one. Each copy has one thing changed: scale, shape or order of the
+    data, learning rate, optimizer, mode, layers, initial weights, or weight decay. Three unchanged copies show how
+    much of the difference is noise. All copies are compared on rows that none of them was trained on.
 
         print(diagnostics.try_changes(model, nn.MSELoss(), loader, optimizer))
         result = diagnostics.try_changes(lambda: Net(), F.cross_entropy, loader, steps=1000, seconds=300)
@@ -42,10 +42,10 @@ def try_changes(
     Args:
         model: an `nn.Module`, or a function that returns one.
         loss: called as ``loss(prediction, target)``.
-        batches: (inputs, ..., target) each, as a `DataLoader` gives them; up to 150 are read.
-        optimizer: of the model; read, never stepped. None: Adam at 0.001.
-        steps: of each copy.
-        seconds: to spend; fewer steps are made if that is too short.
+        batches: tuples (inputs, ..., target), as from a `DataLoader`; up to 150 are read.
+        optimizer: the model's optimizer; read, never stepped. None: Adam at 0.001.
+        steps: number of steps for each copy.
+        seconds: time limit; if it is too short, fewer steps are taken.
 
     Returns:
         A `ChangesReport`: `cures`, `experiments`, text when printed, HTML with the curves in a notebook.
@@ -73,12 +73,12 @@ def try_changes(
 
 @dataclass(frozen=True, repr=False)
 class ChangesReport:
-    """What `diagnostics.try_changes` found.
+    """The result of `diagnostics.try_changes`.
 
     Attributes:
-        experiments: all that was measured; None if nothing could be.
+        experiments: all measurements; None if nothing could be measured.
         reason: why nothing was measured; empty otherwise.
-        seconds: that it took.
+        seconds: the time that it took.
     """
 
     experiments: Experiments | None
@@ -87,11 +87,11 @@ class ChangesReport:
 
     @property
     def cures(self) -> tuple[ExperimentRun, ...]:
-        """The changes with which a copy learns what it does not learn without, the best first."""
+        """The changes that make a copy learn although unchanged copies do not, the best first."""
         return () if self.experiments is None else self.experiments.cures
 
     def verdict(self) -> str:
-        """Say in a sentence what came out."""
+        """Return the result as a sentence."""
         found = self.experiments
         if found is None:
             return f"Nothing was tried: {self.reason}."
@@ -107,7 +107,7 @@ class ChangesReport:
         )
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Return a row for each run: what was changed, the loss that it reached, and what that means."""
+        """Return a row for each run: the change, the loss that it reached, and what that means."""
         if self.experiments is None:
             return []
         helping = {run.name for run in self.cures}

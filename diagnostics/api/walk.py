@@ -27,17 +27,17 @@ OURS = "an error in diagnostics itself; see below"
 
 
 class Walk:
-    """Evaluates the rules on a pipeline, stage by stage; its reports are not grouped by cause yet.
+    """Evaluates the rules on a pipeline, stage by stage; its reports are not yet grouped by cause.
 
     Args:
-        pipeline: to walk through.
-        check_reproducible: whether to make one step twice.
+        pipeline: the pipeline to walk through.
+        check_reproducible: whether to run one step twice.
 
     Attributes:
-        pipeline: the same.
+        pipeline: the same pipeline.
         verb: what is done with the pipeline, for the title of the report.
         stages: by name, in order; each yields its facts.
-        evaluator: of the rules.
+        evaluator: evaluates the rules.
     """
 
     verb = "examined"
@@ -91,13 +91,13 @@ class Walk:
         return report
 
     def overfit_now(self) -> Report:
-        """Return the report with the overfit that the pipeline has put off."""
+        """Return the report, including the overfitting test that the pipeline has postponed."""
         with own_run(), self.pipeline.untouched():
             self._run(OVERFIT, after_training=True)
         return self._report()
 
     def without_overfit(self, why: str) -> Report:
-        """Return the report with the reason why the overfit that was put off is not needed."""
+        """Return the report, with the reason why the postponed overfitting test is not needed."""
         self._results[OVERFIT] = StageResult(OVERFIT, "not judged", why)
         return self._report()
 

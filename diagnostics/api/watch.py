@@ -70,14 +70,14 @@ class Watch:
     def step(self, loss: Any = None, labels: Any = None) -> None:
         """Record the end of an iteration of the loop, and its loss. Call it once per iteration, at the end.
 
-        Without this call everything but the loss is watched. With gradient accumulation call it for each
+        Without this call, everything except the loss is watched. With gradient accumulation, call it for each
         micro-batch: their losses are averaged.
 
         Args:
-            loss: a number, or a tensor () on any device; does not synchronise.
-            labels: of the batch, a tensor of integers (examples,) on any device; only needed if they cannot be
-                read from the loss, as from cross entropy, and the model is not called with them. The second look
-                of `report` takes them, too.
+            loss: a number, or a scalar tensor on any device; does not synchronise.
+            labels: labels of the batch, an integer tensor of shape (examples,) on any device; needed only if they
+                cannot be read from the loss, as they can from cross entropy, and the model does not receive them.
+                The second look of `report` also uses them.
         """
         call_without_user_modes(self._step, loss, labels)
 
@@ -93,7 +93,7 @@ class Watch:
         """Record the loss of an evaluation, to compare with the training loss.
 
         Args:
-            loss: over the evaluation set.
+            loss: the loss on the evaluation set.
         """
         self._probe.evaluated(loss)
 
@@ -114,12 +114,12 @@ class Watch:
         """Return the report of the run so far. Reads pending values from the device.
 
         Args:
-            second_look: seconds, at most, for which a copy of the model is asked with changed batches what its
-                predictions depend on: other examples, later positions, each input. It takes the latest batch, and
-                judges more where `step` was given its labels. None: it is not done.
+            second_look: maximum time in seconds for running a copy of the model on changed batches, to see what
+                its predictions depend on: other examples, later positions, each input. It uses the latest batch,
+                and checks more if `step` was given its labels. None: no second look.
 
         Raises:
-            InvalidInput: `second_look` is no number of seconds.
+            InvalidInput: `second_look` is not a number of seconds.
         """
         from diagnostics.report.build import finished, judged_as_a_whole
 
@@ -164,7 +164,7 @@ class Watch:
             return dataclasses.replace(report, fixed_batch=looks.fixed_batch(), histograms=tuple(looks.histograms))
 
     def release(self) -> Report:
-        """Stop watching, and release the model and all recorded data at once.
+        """Stop watching, and immediately release the model and all recorded data.
 
         Returns:
             The last report, without grouping the findings.
@@ -199,10 +199,10 @@ def watch(
 ) -> Watch:
     """Watch a model train, and report at which step, in which layer and why training failed.
 
-    Hooks on the model and on its optimizers record what each step did, on the device itself; values are read from
-    an accelerator only every few steps. Weights, random states and results stay bit for bit the same as without.
-    Once a NaN or inf occurs, that step is replayed on a copy of the model, with its weights, batch and random
-    state, to find the module where it began.
+    Hooks on the model and on its optimizers record each step on the device itself; values are read from an
+    accelerator only every few steps. Weights, random states and results stay bit-for-bit the same. When a NaN or
+    inf first occurs, that step is replayed on a copy of the model, with the same weights, batch and random state,
+    to find the module where it began.
 
         with diagnostics.watch(model, optimizer) as watch:
             for batch in loader:
@@ -218,35 +218,38 @@ def watch(
     1,000 parameters on a CPU, gradients are measured in every fourth step.
 
     Args:
-        model: a `torch.nn.Module`, the one that the loop calls.
-        optimizer: a `torch.optim.Optimizer`, or a list of several. A step of the run is a step of the one that
-            steps first. None: a step is a call of `Watch.step`, before the gradients are zeroed.
-        every: steps between two reads from the device; weights, updates and activations are sampled at the same
-            interval, in a long run at eight times the interval. 1 samples all steps, and finds a NaN at once.
+        model: the `torch.nn.Module` that the loop calls.
+        optimizer: a `torch.optim.Optimizer`, or a list of several. A step of the run is a step of the optimizer
+            that steps first. None: a step is a call of `Watch.step`, before the gradients are zeroed.
+        every: steps between two reads from the device. Weights, updates and activations are sampled at the same
+            interval, and in a long run at eight times the interval. 1 samples all steps, and finds a NaN at once.
         stop_after: steps after which to stop watching, counted by `Watch.step`; None to watch to the end.
         trace_steps: steps, counted from 0, in which every module call is recorded: the smallest and largest
-            absolute value of its weights, inputs and outputs, in the first forward pass. They are in the printed
-            report and in ``report.traces``. Such a step synchronises with the device at every module.
+            absolute value of its weights, inputs and outputs, in the first forward pass. These values are in the
+            printed report and in ``report.traces``. Such a step synchronises with the device at every module.
         logger: also receives the recorded values: a function, called as ``logger({"watch/loss": 0.7, …}, step)``;
-            a TensorBoard ``SummaryWriter``; a Weights & Biases run; or the module ``mlflow`` with a run that has
-            begun. `diagnostics.report.loggers` lists the names. If it raises, the error is a line in the report,
-            and it is not called again.
+            a TensorBoard ``SummaryWriter``; a Weights & Biases run; or the module ``mlflow`` with an active run.
+            `diagnostics.report.loggers` lists the names. If it raises an exception, the error is a line in the
+            report, and the logger is not called again.
         fixed_batch: its inputs, targets, predictions and loss are shown over time, in the HTML report and by the
-            logger. It runs in evaluation mode, on a copy of the model; what its forward prints is printed.
+            logger. It runs in evaluation mode, on a copy of the model; anything that its forward prints is
+            printed.
         histograms: whether to show the weights and the gradients of each layer over time in the same way.
-        look_steps: steps before which both are looked at, at most 64; None for 0, 1, 2, 5, 10, 20, 50, … Both
-            synchronise with the device there, and only there. The end of the run is looked at as well.
-        stop_on: end the training once there is a finding of this severity or a worse one: by
+        look_steps: steps before which the fixed batch and the histograms are recorded, at most 64; None for 0, 1,
+            2, 5, 10, 20, 50, … Both synchronise with the device at these steps only. The end of the run is
+            recorded as well.
+        stop_on: end training as soon as there is a finding of this severity or worse, with
             `diagnostics.TrainingStopped`, whose ``report`` has the finding and the batch. For gradients that are
-            not finite it is raised before the optimizer steps on them, and buffers such as batch norm's means get
-            the values from before the step. Each step then synchronises with the device. Other findings count from
-            step 16 on, every few seconds.
+            not finite, it is raised before the optimizer uses them, and buffers such as batch norm's means get
+            their values from before the step. Each step then synchronises with the device. Other findings count
+            from step 16 on, every few seconds.
 
     Returns:
-        A `Watch`. Memory stays constant over runs of any length: on an accelerator two more copies of the weights
-        are kept, if they need at most 512 MiB and three of them fit into a quarter of the free memory. The inputs
-        of the last steps are kept, at most 256 MiB: on a CPU, beyond the latest step, a sixteenth of the memory of
-        the process. In models with more than 8 million weights a sample is compared before and after a step.
+        A `Watch`. Its memory use stays constant however long the run is. On an accelerator, two more copies of the
+        weights are kept, if they need at most 512 MiB and three of them fit into a quarter of the free memory. The
+        inputs of the last steps are kept, at most 256 MiB; on a CPU, those before the latest step may take up at
+        most a sixteenth of the process's memory. In models with more than 8 million weights, a sample of the
+        weights is compared before and after a step.
 
     Raises:
         InvalidInput: the arguments cannot be watched.
@@ -279,7 +282,7 @@ def watch(
 
 
 def check_rhythm(name: str, every: Any, stop_after: Any) -> None:
-    """Check that both are numbers of steps; `name` is that of the called function or class."""
+    """Check that both are numbers of steps; `name` is the name of the called function or class."""
     if not isinstance(every, int) or isinstance(every, bool) or every < 1:
         raise InvalidInput(f"{name}() was given every={every!r}. It takes a number of steps, 1 or more.")
     if stop_after is not None and (not isinstance(stop_after, int) or stop_after < 1):
@@ -295,7 +298,7 @@ def _check_seconds(seconds: Any) -> None:
 
 
 def check_traced(name: str, steps: Any, argument: str = "trace_steps") -> frozenset[int]:
-    """Check that these are step numbers; `name` is that of the called function or class."""
+    """Check that these are step numbers; `name` is the name of the called function or class."""
     given = list(steps) if isinstance(steps, Iterable) and not isinstance(steps, str) else None
     if given is None or not all(isinstance(s, int) and not isinstance(s, bool) and s >= 0 for s in given):
         raise InvalidInput(
@@ -356,7 +359,7 @@ def _optimizers(optimizer: Any) -> list[Any]:
 def check_watching(
     name: str, every: Any, stop_after: Any, logger: Any, fixed_batch: Any, trace_steps: Any = ()
 ) -> frozenset[int]:
-    """Check what a callback, of the class of that name, takes for `watch`. Return the steps to trace.
+    """Check the arguments that a callback of the class `name` passes to `watch`. Return the steps to trace.
 
     Raises:
         InvalidInput: one of them is not what `watch` takes.
@@ -370,7 +373,7 @@ def check_watching(
 
 
 def check_fixed_batch(name: str, batch: Any) -> None:
-    """Check that it is None or a `FixedBatch`; `name` is that of the called function or class."""
+    """Check that it is None or a `FixedBatch`; `name` is the name of the called function or class."""
     if batch is not None and not isinstance(batch, FixedBatch):
         raise InvalidInput(
             f"{name}() was given {what(batch)} as fixed_batch. It takes a diagnostics.FixedBatch: "

@@ -24,7 +24,7 @@ NO_PASS = "none was seen: pass the model that the loop calls"
 
 
 class Watcher(Protocol):
-    """What a report needs from a watcher of any framework.
+    """Interface that a report needs from a watcher of any framework.
 
     Attributes:
         faults: by part, errors in the watcher itself.
@@ -38,7 +38,7 @@ class Watcher(Protocol):
 
     @property
     def origin(self) -> OriginFacts | None:
-        """Where the first NaN or inf came from; None while there is none."""
+        """Where the first NaN or inf originated; None if there is none."""
 
     def read(self) -> None:
         """Read all pending values from the device."""
@@ -54,9 +54,9 @@ def watch_report(probe: Watcher, name: str, facts: tuple[Any, ...] = ()) -> Repo
     """Evaluate the rules on the run so far, without grouping the findings.
 
     Args:
-        probe: is read first.
-        name: of the model, for the title.
-        facts: further facts: of the model, the optimizer, the data.
+        probe: the watcher, which is read first.
+        name: the name of the model, for the title.
+        facts: further facts about the model, the optimizer and the data.
     """
     probe.read()
     history, ranges = probe.history(), probe.ranges()

@@ -18,9 +18,9 @@ from diagnostics.report.formats import FORMATS
 from diagnostics.report.requests import folder, is_private, request_file
 
 DESCRIPTION = """\
-Asks a running program for a report, and prints it; the program continues. Start it with `diagnose run`, or call
-diagnostics.watch or a callback in it. It answers between two training steps. No signal is sent: handlers of
-SIGUSR1 (Slurm, Lightning, submitit) are not affected, and a program that does not listen is not harmed.
+Asks a running program for a report, and prints the report; the program continues. The program must run under
+`diagnose run`, or use diagnostics.watch or a callback. It answers between two training steps. No signal is sent,
+so SIGUSR1 handlers (Slurm, Lightning, submitit) are not affected, and a program that does not listen is unharmed.
 """
 EPILOG = """\
 Run it on the same machine, in the same container and as the same user. Exit codes: 0 no findings of severity

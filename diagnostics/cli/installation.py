@@ -1,4 +1,4 @@
-"""How this package is installed: its distribution, and another one that wrote into its folder."""
+"""Checks how this package is installed, and whether another distribution wrote into its folder."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def damage(package: Path = PACKAGE) -> str | None:
-    """Say what the distribution `diagnostics` of PyPI, which has a package of our name, did to this one.
+    """Report damage done by PyPI's distribution `diagnostics`, which has a package of the same name.
 
-    Whichever of the two is installed last overwrites the `__init__.py` of the other, and uninstalling it removes
-    that file. Metadata are not read for this, which would take longer than to list a folder.
+    Whichever of the two is installed last overwrites the other's `__init__.py`, and uninstalling it removes that
+    file. Metadata is not read, because that would take longer than listing a folder.
 
     Args:
         package: the folder of this package.
 
     Returns:
-        What is wrong and what to do, in one line; None if nothing is.
+        What is wrong and what to do, in one line; None if nothing is wrong.
     """
     again = f"python -m pip install --force-reinstall --no-deps {DISTRIBUTION}"
     found = (_FOREIGN.fullmatch(name) for name in sorted(os.listdir(package.parent)))

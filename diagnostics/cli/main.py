@@ -124,7 +124,7 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
     add_rendering(explain)
     explain.set_defaults(command=_explain)
 
-    notebook = commands.add_parser("notebook", help="find what changes when a notebook is run from the top")
+    notebook = commands.add_parser("notebook", help="find what would change if a notebook were run from the top")
     notebook.add_argument("file", metavar="FILE", help="a notebook (.ipynb), which is only read, not run")
     add_rendering(notebook)
     notebook.set_defaults(command=_notebook)

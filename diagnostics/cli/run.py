@@ -38,8 +38,8 @@ Options go before the script; arguments after it are passed to the script. Exit 
 not 0; otherwise 1 if there are findings of the --fail-on severity or above; otherwise 0.
 
 Under a launcher that sets RANK and WORLD_SIZE: torchrun --nproc-per-node 2 -m diagnostics run train.py. Every
-rank then exits with the script's exit code. Rank 0 prints the report; a finding from other ranks only is printed
-as one line. With --output report.json, rank 1 writes report.rank1.json, and so on; a job that torchrun
+rank then exits with the script's exit code. Rank 0 prints the report; a finding that only other ranks have is
+printed as one line. With --output report.json, rank 1 writes report.rank1.json, and so on; a job that torchrun
 restarts writes report.restart1.json, and so on. Ranks that the script starts itself with
 torch.multiprocessing.spawn get one joint report.
 """
@@ -52,7 +52,7 @@ decoded tokens, plots of series and tables. No training step is taken.
 """
 BATCH_EPILOG = """\
 The process then ends at once: the script's `finally` blocks and exit handlers do not run, so no untrained weights
-are saved. What the script writes before its first batch is written, and a tracker may show the run as crashed.
+are saved. Files that the script writes before its first batch are kept, and a tracker may show the run as crashed.
 Options go before the script; arguments after it are passed to the script. Exit code: 0 if a batch was shown;
 otherwise the script's own if it is not 0; otherwise 1.
 """

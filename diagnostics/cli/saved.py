@@ -1,4 +1,4 @@
-"""`diagnose show`, `join` and `diff`: what can be done with the JSON reports of earlier runs."""
+"""`diagnose show`, `join` and `diff`: commands for the JSON reports of earlier runs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Final
 from .rendering import add_format, add_rendering, write, write_report
 
 SHOW = """\
-Prints a JSON report again, as text or in another format. The course of the run and its charts
-are not in a JSON report, so they are not shown.
+Prints a JSON report again, as text or in another format. A JSON report contains neither the history of the run
+nor its charts, so these are not shown.
 """
 JOIN = """\
 Combines the JSON reports of a job's ranks: compares what the ranks recorded, and prints one report with all
@@ -23,8 +23,8 @@ For example: torchrun ... -m diagnostics run --output reports/report.json train.
 DIFF = """\
 Compares the JSON reports of two runs, as `diagnose run --output report.json train.py` writes them: versions,
 settings, seeds, initial weights, rows and their order, the first step whose loss differs, results, and findings.
-They are listed in this order, because an earlier difference may cause a later one. Weights, rows and the states of
-random generators are compared by hashes. No file of yours is read.
+The differences are listed in this order, because an earlier one may cause a later one. Weights, rows and the
+states of random generators are compared by hashes. None of your files are read.
 """
 DIFF_CODES = "Exit codes: 0 no difference, 1 differences, 2 invalid arguments."
 DIFF_FORMATS: Final = ("text", "json", "markdown")

@@ -1,1 +1,1 @@
-"""What a user calls in tests: `compare`, the checks of loaders and those of gradients."""
+"""Functions for tests: `compare`, and the checks of loaders and gradients."""

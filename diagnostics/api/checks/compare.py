@@ -1,4 +1,4 @@
-"""`compare`: a vectorised function against its loop twin."""
+"""`compare`: checks a vectorised function against a loop."""
 
 from __future__ import annotations
 
@@ -49,27 +49,28 @@ def compare(
     vary: bool = True,
     framework: str | None = None,
 ) -> Comparison:
-    """Compare a vectorised function with its twin in loops: values, gradients and dtypes.
+    """Compare a vectorised function with the same function in loops: values, gradients and dtypes.
 
         def test_pairwise_distances():
             result = diagnostics.compare(pairwise, pairwise_in_loops, ["rows features", "others features"])
             result.assert_same()
 
-    Both are called with copies of the same inputs and the same random numbers: with those given, and with others
-    of other sizes, such as one row, an odd number of rows, and no two axes of the same size. Values may differ by
-    the rounding of their dtype; what is more, but vanishes in float64, is rounding as well unless it is large.
+    Both functions are called with copies of the same inputs and the same random numbers: first with the given
+    inputs, then with inputs of other sizes, such as one row, an odd number of rows, or a different size for every
+    axis. Values may differ by the rounding of their dtype. Unless it is large, a larger difference that vanishes
+    in float64 also counts as rounding.
 
     Args:
-        fast: the function to check: of PyTorch, NumPy, TensorFlow or Keras.
-        slow: the function to trust, which takes the same arguments.
-        inputs: a list of arguments, or a dict of keyword arguments; a single argument stands for itself. Each is a
-            tensor or an array; or its axes by name, ``"batch time features"`` for random float32 and
-            ``"batch time < 100"`` for integers from 0 to 99, where the same name means the same size; or anything
-            else, which is handed on as it is.
-        check_gradients: whether the gradients by all float inputs are compared; NumPy has none.
-        check_dtype: whether dtypes have to be the same.
-        vary: whether other sizes and values than those given are tried; named axes take one size each if not.
-        framework: torch, tensorflow or numpy, for named axes; None to see what the functions use.
+        fast: the function to check, from PyTorch, NumPy, TensorFlow or Keras.
+        slow: the trusted function, which takes the same arguments.
+        inputs: a list of arguments, a dict of keyword arguments, or a single argument. Each argument is a tensor
+            or an array; its axes by name, ``"batch time features"`` for random float32 and ``"batch time < 100"``
+            for integers from 0 to 99, where the same name means the same size; or anything else, which is passed
+            on unchanged.
+        check_gradients: whether to compare the gradients with respect to all float inputs; NumPy has none.
+        check_dtype: whether the dtypes must be the same.
+        vary: whether to try sizes and values other than the given ones; if not, named axes have one size each.
+        framework: torch, tensorflow or numpy, for named axes; None to detect what the functions use.
 
     Returns:
         What was compared, and where the results first differ; `assert_same()` raises if they do.

@@ -17,13 +17,13 @@ SENTENCE = 300  # characters of an exception
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` found. Its text says where the results first differ, and what that points to.
+    """The result of `compare`. Its text says where the results first differ, and what that suggests.
 
     Attributes:
         fast: the name of the function that was checked.
-        slow: the name of the function that was trusted.
-        cases: what both were called with, and what differed.
-        left_out: cases for which no time was left.
+        slow: the name of the trusted function.
+        cases: the inputs of both functions, and the differences.
+        left_out: the number of cases that were skipped for lack of time.
     """
 
     fast: str

@@ -1,4 +1,4 @@
-"""`GradientChecks`: what a test asks of the gradients of a model."""
+"""`GradientChecks`: checks of a model's gradients, for tests."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ EXPLODED = 1e6  # times the gradient at the end: a step along it destroys what t
 
 
 class GradientChecks(Checks):
-    """Checks of a model's gradients, for tests; the fixture `gradient_checks` is one.
+    """Checks of a model's gradients, for tests; also available as the fixture `gradient_checks`.
 
         def test_gradients(gradient_checks):
             gradient_checks.every_parameter(model, batch, loss_fn, except_for=["encoder.pooler.*"])
             gradient_checks.accumulation(model, batch, loss_fn, parts=4)
             print(gradient_checks.through_time(model, "4 time 16", lengths=(8, 32, 128)))
 
-    Each runs a copy of the model. A check that passes returns what it saw and prints nothing; one that does not
-    raises `CheckFailed`, an AssertionError.
+    Each check runs a copy of the model. If it passes, it returns what it measured and prints nothing; if it fails,
+    it raises `CheckFailed`, an AssertionError.
     """
 
     def every_parameter(
@@ -53,17 +53,18 @@ class GradientChecks(Checks):
     ) -> CheckResult:
         """Check that every trainable parameter gets a gradient that is finite and not 0.
 
-        A parameter whose first gradient is 0 is given two more steps, as what stands before a layer that starts at
-        0 needs (LoRA, a residual branch). Frozen parameters are left out.
+        A parameter whose first gradient is 0 gets two more steps, because it may precede a layer that starts at 0
+        (LoRA, a residual branch). Frozen parameters are left out.
 
         Args:
             model: a `torch.nn.Module`, or a compiled Keras model on TensorFlow.
-            batch: as training gets it: ``(inputs, target)``, a dict, or for Keras ``(x, y, sample_weight)``.
-            loss_fn: of ``(what the model returns, target)``; None if the model returns its loss, and for Keras.
-            except_for: names of parameters that need none; ``*`` stands for any text.
+            batch: a training batch: ``(inputs, target)``, a dict, or for Keras ``(x, y, sample_weight)``.
+            loss_fn: called with ``(output of the model, target)``; None for Keras, or if the model returns its
+                loss.
+            except_for: names of parameters that need no gradient; ``*`` matches any text.
 
         Raises:
-            CheckFailed: some parameter gets none; names them.
+            CheckFailed: some parameters get none; the message names them.
             InvalidInput: an argument is wrong, or the model cannot be run on the batch.
         """
         name = "every parameter"
@@ -120,26 +121,26 @@ class GradientChecks(Checks):
         accumulate: Callable[[Any, list[Any]], object] | None = None,
         batch_statistics: bool = True,
     ) -> CheckResult:
-        """Check that a batch in micro-batches, accumulated, has the gradient of the batch in one piece.
+        """Check that gradients accumulated over micro-batches equal the gradient of the whole batch.
 
             def accumulate(model, micro_batches):  # as in your loop, without the optimizer's step
                 for inputs, target in micro_batches:
                     (loss_fn(model(inputs), target) / len(micro_batches)).backward()
 
-        Dropout is off on both sides, because it would draw other numbers.
+        Dropout is off in both cases, because it would draw different numbers.
 
         Args:
             model: see `every_parameter`.
-            batch: of at least `parts` rows.
+            batch: at least `parts` rows.
             loss_fn: see `every_parameter`.
-            parts: micro-batches.
+            parts: number of micro-batches.
             accumulate: your own accumulation, called with a copy of the model and the micro-batches; None for the
-                mean of their losses, weighed by their rows.
-            batch_statistics: False to let batch norm use its running statistics, for a model that is to be
-                accumulated in spite of it.
+                mean of their losses, weighted by their rows.
+            batch_statistics: False to let batch norm use its running statistics, if the model is to be accumulated
+                despite batch norm.
 
         Raises:
-            CheckFailed: the gradients differ; gives their ratio.
+            CheckFailed: the gradients differ; the message gives their ratio.
             InvalidInput: an argument is wrong, or the model cannot be run on the batch.
         """
         name = "accumulation"
@@ -175,23 +176,25 @@ class GradientChecks(Checks):
         at_least: float = FADED,
         output: Callable[[Any], Any] | None = None,
     ) -> PositionProfile:
-        """Check that the last prediction's gradient reaches the first position of sequences of growing length.
+        """Check that the last prediction's gradient reaches the first position, in sequences of increasing length.
 
         Args:
             model: a `torch.nn.Module`, or a Keras model on TensorFlow.
-            inputs: the axes of a synthetic input, whose only name is the one that grows: ``"4 time 16"`` for
-                4 rows of 16 features, ``"4 time < 100"`` for token ids; or a function that makes it for a length.
-            lengths: tried; take those that your task needs.
-            at_least: the gradient at the first position, as a share of the largest. The default is the rounding
-                error of float32, 1.2e-07: what is smaller is lost when the gradients of all positions are added
-                up.
-            output: picks the prediction out of what the model returns; None for the last position, or all of it.
+            inputs: the axes of a synthetic input, where the only name is the axis that grows: ``"4 time 16"`` for
+                4 rows of 16 features, ``"4 time < 100"`` for token ids; or a function that makes an input of a
+                given length.
+            lengths: the lengths to try; pass those that your task needs.
+            at_least: the smallest accepted gradient at the first position, as a share of the largest. The default
+                is float32's rounding error, 1.2e-07: smaller gradients are lost when those of all positions are
+                added up.
+            output: selects the prediction from the model's output; None for the last position, or the whole
+                output.
 
         Returns:
-            The gradient by position, drawn by `print` and by `save("profile.html")`.
+            The gradient by position; `print` and `save("profile.html")` draw it.
 
         Raises:
-            CheckFailed: at some length the gradient fades, or grows, on its way to the first position.
+            CheckFailed: at some length, the gradient vanishes or explodes on its way to the first position.
             InvalidInput: an argument is wrong, or the model cannot be run on the input.
         """
         if isinstance(at_least, bool) or not isinstance(at_least, int | float) or not 0 <= at_least < 1:

@@ -1,4 +1,4 @@
-"""`ItemChecks`: what a test asks of a dataset, one item at a time."""
+"""`ItemChecks`: checks of single items of a dataset, for tests."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ class ItemChecks(Checks):
         """Check that ``decode(encode(x))`` equals x: image to tensor to image, text to tokens to text.
 
         Args:
-            items: a dataset or a list of what `encode` takes.
-            encode: as the dataset applies it.
-            decode: its inverse, as a person would use it to look at an item.
-            atol: by how much numbers may differ: 1 for 8-bit images that are resampled.
-            may_change: keys of an item that do not come back.
-            count: items tried, from all over.
+            items: a dataset or a list of inputs for `encode`.
+            encode: the encoding that the dataset applies.
+            decode: its inverse, as you would use it to look at an item.
+            atol: by how much numbers may differ, such as 1 for 8-bit images that are resampled.
+            may_change: keys of an item that `decode` does not restore.
+            count: number of items to try, spread over the dataset.
 
         Raises:
-            CheckFailed: one does not come back; says how what comes back follows from it.
+            CheckFailed: an item is not restored; the message says how the result relates to it.
             InvalidInput: an argument is wrong.
         """
         check_callables("round_trip", encode=encode, decode=decode)
@@ -79,19 +79,20 @@ class ItemChecks(Checks):
         indices: Collection[int] | None = None,
         count: int = ITEMS,
     ) -> CheckResult:
-        """Check that an item that is read twice, with the same random numbers, is the same.
+        """Check that reading an item twice, with the same random numbers, gives the same item.
 
-        It is not where reading edits what the dataset stores. Random augmentation draws the same both times.
+        The check fails if reading changes what the dataset stores. Random augmentation draws the same numbers both
+        times.
 
         Args:
-            dataset: with an index, or to be iterated again and again.
-            may_change: keys that may differ, such as a time of reading.
-            indices: the places to read; None for `count` of them, from all over.
-            count: items read.
+            dataset: a dataset with an index, or one that can be iterated repeatedly.
+            may_change: keys that may differ, such as the time of reading.
+            indices: the indices to read; None for `count` of them, spread over the dataset.
+            count: number of items to read.
 
         Raises:
             CheckFailed: an item differs.
-            InvalidInput: this is no dataset.
+            InvalidInput: this is not a dataset.
         """
         name = "same item twice"
         check_no_graph(dataset, "same_item_twice")
@@ -129,14 +130,14 @@ class ItemChecks(Checks):
         """Check that items of an evaluation dataset do not depend on random numbers.
 
         Args:
-            dataset: the evaluation dataset, with its transform; also a `tf.data.Dataset`.
+            dataset: the evaluation dataset, with its transform; may be a `tf.data.Dataset`.
             may_change: keys that may differ.
-            indices: the places to read; None for `count` of them, from all over.
-            count: items read.
+            indices: the indices to read; None for `count` of them, spread over the dataset.
+            count: number of items to read.
 
         Raises:
-            CheckFailed: an item differs under other random numbers.
-            InvalidInput: this is no dataset.
+            CheckFailed: an item changes with different random numbers.
+            InvalidInput: this is not a dataset.
         """
         name = "no augmentation"
         with all_random_states_kept(dataset):
@@ -187,7 +188,7 @@ def called_with(what_is_called: str, function: Callable[[Any], Any], value: Any,
     """Call a function of the user's.
 
     Raises:
-        InvalidInput: it raised; says with what it was called.
+        InvalidInput: the function raised; the message describes its argument.
     """
     try:
         return function(value)
@@ -210,7 +211,7 @@ def _inner_relation(back: Any, original: Any) -> str:
 
 
 def check_callables(check: str, **functions: Any) -> None:
-    """Refuse what cannot be called."""
+    """Reject arguments that cannot be called."""
     for name, function in functions.items():
         if not callable(function):
             raise InvalidInput(
@@ -219,7 +220,7 @@ def check_callables(check: str, **functions: Any) -> None:
 
 
 def check_no_graph(dataset: Any, check: str) -> None:
-    """Refuse a dataset of TensorFlow, which a check cannot read as it needs to."""
+    """Reject a TensorFlow dataset, which a check cannot read in the way it needs."""
     if type(dataset).__module__.startswith("tensorflow."):
         if check == "reproducible_order":
             advice = "reshuffles in each iteration. Pass a function that makes it: lambda: make_dataset()"

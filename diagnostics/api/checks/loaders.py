@@ -1,4 +1,4 @@
-"""`LoaderChecks`: what a test asks of a dataset, its transforms, its collator and its loader."""
+"""`LoaderChecks`: checks of a dataset, its transforms, its collator and its loader, for tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHOWN_DIGITS = 4
 
 
 class LoaderChecks(ItemChecks):
-    """Checks of a dataset and its loader, for tests; the fixture `loader_checks` is one.
+    """Checks of a dataset and its loader, for tests; also available as the fixture `loader_checks`.
 
         def test_the_loader(loader_checks):
             loader_checks.same_item_twice(train_set)
@@ -36,23 +36,22 @@ class LoaderChecks(ItemChecks):
             loader_checks.distinct_workers(train_loader)
             loader_checks.reproducible_order(lambda: make_loader(train_set))
 
-    A check that passes returns what it saw and prints nothing; one that does not raises `CheckFailed`, an
-    AssertionError, with the place of the first difference. Random states are the same afterwards. Datasets are
-    read through a copy, unless they are too large for one (256 MiB) or cannot be copied.
+    A check that passes returns what it measured and prints nothing; a check that fails raises `CheckFailed`, an
+    AssertionError, with the position of the first difference. Random states do not change. A check reads a copy of
+    the dataset, unless it is too large (over 256 MiB) or cannot be copied.
     """
 
     def distinct_workers(self, loader: Any, *, workers: int | None = None) -> CheckResult:
-        """Check that the workers of a PyTorch loader draw different random numbers, by starting them.
+        """Start the workers of a PyTorch loader, and check that they draw different random numbers.
 
         Args:
-            loader: a `torch.utils.data.DataLoader`; its own workers and its place are left alone.
+            loader: a `torch.utils.data.DataLoader`; its own workers and its position do not change.
             workers: how many to start; None for the loader's number, but at least 2.
 
         Raises:
-            CheckFailed: two workers begin with the same state of a generator that items are made with; or every
-            item
-                is made with the same random numbers.
-            InvalidInput: this is no DataLoader, or a worker fails.
+            CheckFailed: a generator that items are made with starts in the same state in two workers, or every
+                item is made with the same random numbers.
+            InvalidInput: this is not a DataLoader, or a worker fails.
         """
         name = "distinct workers"
         _check_loader(loader, "distinct_workers")
@@ -110,14 +109,15 @@ class LoaderChecks(ItemChecks):
         """Check that the same seed gives the same batches in the same order.
 
         Args:
-            make_loader: makes the loader, and is called twice; or a loader, of which a copy is read twice.
+            make_loader: a function that makes the loader, called twice; or a loader, of which a copy is read
+                twice.
             seed: your function that seeds everything; None to seed Python, NumPy and the frameworks in use.
-            batches: compared.
+            batches: number of batches to compare.
             may_change: keys that may differ.
 
         Raises:
-            CheckFailed: a batch differs; says whether it is the order or the values.
-            InvalidInput: this makes no loader.
+            CheckFailed: a batch differs; the message says whether in its order or in its values.
+            InvalidInput: this does not make a loader.
         """
         name = "reproducible order"
         make = make_loader if callable(make_loader) and not hasattr(type(make_loader), "__iter__") else None
@@ -164,17 +164,17 @@ class LoaderChecks(ItemChecks):
     def batch_equals_items(
         self, loader: Any, items: Sequence[Any] | None = None, *, may_change: Collection[str] = ()
     ) -> CheckResult:
-        """Check that each row of a batch is the item that it was made of, but for padding at one end.
+        """Check that each row of a batch equals the item that it was made from, except for padding at one end.
 
         Args:
-            loader: a `torch.utils.data.DataLoader`, whose collator is called with items of its first batch; or
-            with
-                `items` a function that makes a batch of them.
-            items: for such a function.
+            loader: a `torch.utils.data.DataLoader`, whose collator is called with the items of its first batch; or
+                a function that makes a batch from `items`.
+            items: the items for such a function.
             may_change: keys that the collator changes on purpose, such as masked tokens.
 
         Raises:
-            CheckFailed: a row is another item, cut off, or padded with several values; or its mask does not fit.
+            CheckFailed: a row is a different item, is cut off, or is padded with several values; or its mask is
+                wrong.
             InvalidInput: an argument is wrong, or batch and items have nothing in common.
         """
         name = "batch equals items"

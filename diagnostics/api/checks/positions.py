@@ -1,4 +1,4 @@
-"""The gradient by position of sequences of growing length: its text, its picture, its page."""
+"""The gradient by position in sequences of increasing length, as text, chart and HTML page."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ DECADES = 8.0  # from an empty bar to a full one: float32 holds no more of a sum
 
 @dataclass(frozen=True)
 class PositionProfile:
-    """What `GradientChecks.through_time` measured.
+    """The result of `GradientChecks.through_time`.
 
     Attributes:
         gradients: by length and position.
-        at_least: the share of the largest gradient that has to reach the first position.
-        exploded: the multiple of the last position's gradient that the first one's must not reach.
+        at_least: the share of the largest gradient that must reach the first position.
+        exploded: the ratio of the first position's gradient to the last position's at which the check fails.
     """
 
     gradients: PositionGradients
@@ -39,7 +39,7 @@ class PositionProfile:
         return self.gradients.share(length)
 
     def result(self) -> CheckResult:
-        """Judge the longest sequence in which something is wrong, or all of them."""
+        """Judge the first length at which something is wrong, or all lengths."""
         name, numbers = "through time", {str(length): self.share(length) for length in self.gradients.profiles}
         for length in self.gradients.profiles:
             share, growth = self.share(length), self.gradients.growth(length)
@@ -118,7 +118,7 @@ class PositionProfile:
         )
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the curves to a page of HTML that fetches nothing.
+        """Write the curves to a self-contained HTML page.
 
         Raises:
             OSError: it cannot be written.

@@ -1,4 +1,4 @@
-"""What a check of a test returns, or raises."""
+"""The result of a check in a test."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class CheckResult:
 
     Attributes:
         check: its name.
-        passed: whether what it looks for is in order.
-        message: what was seen, with the numbers, and what it means.
+        passed: whether the check passed.
+        message: what was measured, with the numbers, and what it means.
         fix: what to change; empty if it passed.
         rule: the rule that describes this bug; None if there is none.
-        numbers: what was measured.
+        numbers: the measured values.
     """
 
     check: str
@@ -43,7 +43,7 @@ class CheckResult:
 
 
 class Checks:
-    """The base of the classes that hold checks."""
+    """The base class of all checks."""
 
     def __init__(self, record: Record | None = None) -> None:
         """Make the checks available.
@@ -68,10 +68,10 @@ class Checks:
 
 
 def handed(result: CheckResult, record: Record | None) -> CheckResult:
-    """Hand a result to whoever keeps them, and return it if it passed.
+    """Record a result, and return it if it passed.
 
     Raises:
-        CheckFailed: it did not.
+        CheckFailed: the check failed.
     """
     if record is not None:
         record(result)

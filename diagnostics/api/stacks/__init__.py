@@ -1,1 +1,1 @@
-"""Callbacks of stacks that train PyTorch models in a loop of their own."""
+"""Callbacks for libraries that train PyTorch models in their own loops."""

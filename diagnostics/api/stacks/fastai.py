@@ -1,4 +1,4 @@
-"""Watches a fastai `Learner` through a callback, as `watch` does a loop."""
+"""A callback that watches a fastai `Learner`, as `watch` watches a loop."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ class FastaiCallback(Callback):  # type: ignore[misc]
     learn.fit_one_cycle(5)
     print(callback.report())
 
-    It changes no result and ends no run: its own errors are lines in the report. A step is a step of the
-    optimizer, counted from 0 where `fit` begins; the report is that of the latest `fit`. Gradients are those that
-    the optimizer gets, clipped and unscaled. `lr_find`, which raises the rate until the loss diverges, is not
-    watched. fastai tells no callback of an exception that ends a training: the next `fit` takes the hooks off.
+    It changes no result and ends no run: its own errors are lines in the report. A step is an optimizer step,
+    counted from 0 at the start of `fit`; the report covers the latest `fit`. Gradients are those that the
+    optimizer gets, clipped and unscaled. `lr_find`, which raises the rate until the loss diverges, is not watched.
+    fastai does not notify callbacks of an exception that ends training, so the hooks are removed by the next
+    `fit`.
 
     Args:
         every: steps between two reads from the device, as for `watch`.
-        stop_after: steps after which to stop watching. Training goes on.
+        stop_after: steps after which to stop watching. Training continues.
         quiet: never print. Otherwise a report with an error or a warning goes to stderr when training ends.
         trace_steps: steps in which every module call is recorded, as for `watch`.
         logger: also receives the recorded values, as for `watch`.
-        fixed_batch, histograms: what is shown over time, as for `watch`.
+        fixed_batch, histograms: data to show over time, as for `watch`.
 
     Raises:
         InvalidInput: `every`, `stop_after` or `trace_steps` are not step numbers, `logger` is not a logger, or
@@ -81,7 +82,7 @@ class FastaiCallback(Callback):  # type: ignore[misc]
         self.__init__(**arguments)  # type: ignore[misc]
 
     def report(self) -> Report:
-        """Say what was seen so far, at any time. Reads what is still on the device."""
+        """Return the report so far. Reads pending values from the device."""
         watched = self._watch
         report = watched._report() if watched is not None else Report(f"watched nothing: {self._why_not}")
         report = dataclasses.replace(report, faults=(*report.faults, *self._guard.faults.values()))
@@ -90,7 +91,7 @@ class FastaiCallback(Callback):  # type: ignore[misc]
     # fastai's events.
 
     def before_fit(self) -> None:
-        """Begin to watch."""
+        """Start watching."""
         self._close()
         self._reset()
         self._guard.run("beginning", self._begin)
@@ -100,17 +101,17 @@ class FastaiCallback(Callback):  # type: ignore[misc]
         self._loss = getattr(self.learn, "loss", None)
 
     def after_batch(self) -> None:
-        """Take the loss of a training batch."""
+        """Record the loss of a training batch."""
         loss, self._loss = self._loss, None
         if self._watch is not None and loss is not None:
             self._guard.run("loss", self._watch.step, loss)
 
     def after_epoch(self) -> None:
-        """Take the validation loss of the epoch."""
+        """Record the validation loss of the epoch."""
         self._guard.run("evaluation", self._evaluated)
 
     def after_fit(self) -> None:
-        """Take the hooks off, and say what was wrong."""
+        """Remove the hooks, and report what was wrong."""
         self._guard.run("end", self._end)
 
     # What is done at them.

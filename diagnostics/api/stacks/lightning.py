@@ -1,4 +1,4 @@
-"""Watches a Lightning `Trainer` through a callback, as `watch` does a loop."""
+"""A callback that watches a Lightning `Trainer`, as `watch` watches a loop."""
 
 from __future__ import annotations
 
@@ -54,23 +54,23 @@ class LightningCallback(_Callback):  # type: ignore[misc]
     print(callback.report())
 
     It changes no result and ends no run: its own errors are lines in the report, nothing is left on the module,
-    and checkpoints hold nothing of it. Its base class is that of `lightning.pytorch` or of `pytorch_lightning`,
-    whichever is imported. A step is a step of the optimizer, counted from 0 where `fit` begins; its loss is the
-    mean over its batches of what `training_step` returns. The sanity check is not watched. With several processes
-    each watches its own share.
+    and nothing is added to checkpoints. Its base class is that of `lightning.pytorch` or of `pytorch_lightning`,
+    whichever is imported. A step is an optimizer step, counted from 0 at the start of `fit`; its loss is the mean
+    of what `training_step` returns for its batches. The sanity check is not watched. With several processes, each
+    watches its own share.
 
-    With manual optimization the loss is that of the one backward pass of `training_step`, or what it returns; of
-    several passes, as a GAN has them, no loss is judged. Not covered: forward passes of a module under
-    `torch.compile`, and optimizers without PyTorch's hooks, such as those of DeepSpeed.
+    With manual optimization, the loss is that of the single backward pass of `training_step`, or the value that it
+    returns; if there are several passes, as in a GAN, no loss is checked. Not covered: forward passes of a module
+    under `torch.compile`, and optimizers without PyTorch's hooks, such as DeepSpeed's.
 
     Args:
         every: steps between two reads from the device, as for `watch`.
-        stop_after: steps after which to stop watching. Training goes on.
-        quiet: never print. Otherwise a report with an error or a warning goes to stderr when training ends, by an
-            exception too, in the main process.
+        stop_after: steps after which to stop watching. Training continues.
+        quiet: never print. Otherwise, in the main process, a report with an error or a warning goes to stderr when
+            training ends, even if an exception ends it.
         trace_steps: steps in which every module call is recorded, as for `watch`.
         logger: also receives the recorded values, in the main process, as for `watch`.
-        fixed_batch, histograms: what is shown over time, as for `watch`.
+        fixed_batch, histograms: data to show over time, as for `watch`.
 
     Raises:
         InvalidInput: `every`, `stop_after` or `trace_steps` are not step numbers, `logger` is not a logger, or
@@ -110,7 +110,7 @@ class LightningCallback(_Callback):  # type: ignore[misc]
         self.__init__(**arguments)  # type: ignore[misc]
 
     def report(self) -> Report:
-        """Say what was seen so far, at any time. Reads what is still on the device."""
+        """Return the report so far. Reads pending values from the device."""
         return finished(judged_as_a_whole(self._report()))
 
     def _report(self) -> Report:
@@ -121,32 +121,32 @@ class LightningCallback(_Callback):  # type: ignore[misc]
     # Lightning's events.
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        """Begin to watch."""
+        """Start watching."""
         self._safely("beginning", self._begin, trainer, pl_module)
 
     def on_before_backward(self, trainer: Any, pl_module: Any, loss: Any) -> None:
-        """Take the loss of a module that runs its backward passes itself."""
+        """Record the loss of a module that runs its backward passes itself."""
         if self._trains and not pl_module.automatic_optimization:
             self._safely("loss", self._losses.backward, loss)
 
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int, *_: Any
     ) -> None:
-        """Take the loss of the batch."""
+        """Record the loss of the batch."""
         if self._trains:
             self._safely("loss", self._batch_ends, trainer, pl_module, outputs)
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
-        """Take the loss of an evaluation, but for that of the sanity check."""
+        """Record the loss of an evaluation, except that of the sanity check."""
         if self._trains and not trainer.sanity_checking:
             self._safely("evaluation", self._evaluated, trainer)
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
-        """Take the hooks off, and say what was wrong."""
+        """Remove the hooks, and report what was wrong."""
         self._safely("end", self._end, trainer)
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-        """Do the same where an exception ends the training."""
+        """Do the same if an exception ends training."""
         self._safely("end", self._end, trainer)
 
     # What is done at them.
@@ -234,19 +234,20 @@ class StepLosses:
         self._steps = 0
 
     def backward(self, loss: Any) -> None:
-        """Take the loss of a backward pass that the module runs itself."""
+        """Record the loss of a backward pass that the module runs itself."""
         self._backwards.append(loss.detach())
 
     def batch_ends(self, outputs: Any, automatic: bool, accumulated: int) -> str:
-        """Take the loss of a batch.
+        """Record the loss of a batch.
 
         Args:
-            outputs: as `on_train_batch_end` gets them: a dict, with the loss if there is one.
+            outputs: as passed to `on_train_batch_end`: a dict, with the loss if there is one.
             automatic: whether Lightning runs the backward pass.
-            accumulated: batches whose gradients are summed for a step; Lightning has divided the loss by it.
+            accumulated: batches whose gradients are summed for a step; Lightning has divided the loss by this
+                number.
 
         Returns:
-            The reason why no loss could be taken; empty otherwise.
+            The reason why no loss could be recorded; empty otherwise.
         """
         backwards, self._backwards = self._backwards, []
         loss = outputs.get("loss") if isinstance(outputs, Mapping) else outputs
@@ -266,7 +267,7 @@ class StepLosses:
 
         Args:
             steps: optimizer steps so far.
-            accumulated: batches after which it is over although no optimizer has stepped.
+            accumulated: batches after which it is over even if no optimizer has stepped.
         """
         if steps == self._steps and len(self._of_batches) < accumulated:
             return False, None
@@ -278,13 +279,13 @@ class StepLosses:
 
 
 class ValidationLoss:
-    """The validation loss among the metrics of a run; of several always the same."""
+    """The validation loss among the metrics of a run; if there are several, always the same one."""
 
     def __init__(self) -> None:
         self._name: str | None = None
 
     def among(self, metrics: Mapping[str, Any]) -> float | None:
-        """Return its value, or None without one."""
+        """Return its value, or None if there is none."""
         names = [name for name in metrics if _is_validation_loss(name)]
         self._name = self._name or ("val_loss" if "val_loss" in names else next(iter(names), None))
         return float(metrics[self._name]) if self._name is not None and self._name in metrics else None

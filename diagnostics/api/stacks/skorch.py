@@ -1,4 +1,4 @@
-"""Watches `fit` of a skorch net through a callback, as `watch` does a loop."""
+"""A callback that watches `fit` of a skorch net, as `watch` watches a loop."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class SkorchCallback(skorch.callbacks.Callback):  # type: ignore[misc]
     print(callback.report())
 
     It changes no result and ends no run: its own errors are lines in the report. A step is a step of the optimizer
-    that steps first, counted from 0 where `fit` or `partial_fit` begins. `clone`, `pickle` and a grid search copy
-    its arguments, not what it has watched. Of a net of several modules, `module_` is watched.
+    that steps first, counted from 0 at the start of `fit` or `partial_fit`. `clone`, `pickle` and grid search copy
+    its arguments, but not what it has recorded. If a net has several modules, `module_` is watched.
 
     Args:
         every: steps between two reads from the device, as for `watch`.
-        stop_after: steps after which to stop watching. Training goes on.
+        stop_after: steps after which to stop watching. Training continues.
         quiet: never print. Otherwise a report with an error or a warning goes to stderr when training ends.
         trace_steps: steps in which every module call is recorded, as for `watch`.
         logger: also receives the recorded values, as for `watch`.
-        fixed_batch, histograms: what is shown over time, as for `watch`.
+        fixed_batch, histograms: data to show over time, as for `watch`.
 
     Raises:
         InvalidInput: `every`, `stop_after` or `trace_steps` are not step numbers, `logger` is not a logger, or
@@ -76,7 +76,7 @@ class SkorchCallback(skorch.callbacks.Callback):  # type: ignore[misc]
         self._reset_()
 
     def report(self) -> Report:
-        """Say what was seen so far, at any time. Reads what is still on the device."""
+        """Return the report so far. Reads pending values from the device."""
         watched = self.watch_
         report = watched._report() if watched is not None else Report(f"watched nothing: {self.why_not_}")
         report = dataclasses.replace(report, faults=(*report.faults, *self.guard_.faults.values()))
@@ -85,23 +85,23 @@ class SkorchCallback(skorch.callbacks.Callback):  # type: ignore[misc]
     # skorch's events.
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **given: Any) -> None:
-        """Begin to watch."""
+        """Start watching."""
         self._close_()
         self._reset_()
         self.guard_.run("beginning", self._begin_, net)
 
     def on_batch_end(self, net: Any, batch: Any = None, training: Any = None, **step: Any) -> None:
-        """Take the loss of a training batch."""
+        """Record the loss of a training batch."""
         if training and self.watch_ is not None:
             self.guard_.run("loss", self.watch_.step, step.get("loss"))
 
     def on_epoch_end(self, net: Any, dataset_train: Any = None, dataset_valid: Any = None, **given: Any) -> None:
-        """Take the validation loss of the epoch."""
+        """Record the validation loss of the epoch."""
         if dataset_valid is not None:
             self.guard_.run("evaluation", self._evaluated_, net)
 
     def on_train_end(self, net: Any, X: Any = None, y: Any = None, **given: Any) -> None:
-        """Take the hooks off, and say what was wrong."""
+        """Remove the hooks, and report what was wrong."""
         self.guard_.run("end", self._end_)
 
     # What is done at them.

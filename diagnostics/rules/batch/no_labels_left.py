@@ -21,7 +21,7 @@ class NoLabelsLeft(Rule):
     ## Why it is bad
     The mean over zero labels is NaN, so the loss is NaN and no gradient reaches the model. Some programs replace
     this NaN with 0 in their logs, so the loss looks perfect. The usual cause is a prompt mask that also covers the
-    answer. It does so if the marker before the answer is not found, because it is tokenized differently within a
+    answer. This happens if the marker before the answer is not found, because it is tokenized differently within a
     conversation, or if truncation cuts the answer off.
 
     ## Example

@@ -38,8 +38,8 @@ class PaddingInLoss(Rule):
 
     ## Thresholds
     None: a single padding position whose label is not ignored is enough. The first padding position of each
-    example does not count, because its label may be an end-of-text token that doubles as the pad token, and a
-    language model has to learn it.
+    example does not count, because its label may be an end-of-text token that doubles as the pad token, which a
+    language model has to learn.
 
     ## Known problems
     The rule does not check Keras models whose masks or sample weights may exclude the padding, or decoders from

@@ -75,17 +75,17 @@ class RepeatedBatch(Rule):
       dataset may fit into one batch.
     - At least 64 rows from the batches of a watched run were checked, and at most an eighth of them are distinct.
       The dataset has at least eight times as many distinct rows as these batches.
-    - The first loss reads the predictions only through an integer index that has as many values as there are
-      predictions, at least 8, and holds zeros and ones only. This is a mask that is not boolean: it reads rows 0
-      and 1 many times, and no other row.
+    - The first loss reads the predictions only through an integer index of zeros and ones, with one value for each
+      of at least 8 predictions. Such a mask should be boolean: as an index, it reads only rows 0 and 1, again and
+      again.
 
     ## Known problems
     In a table with few columns, rows naturally repeat. The second threshold (64 rows) therefore applies only to
     rows of at least 16 values. A toy dataset that repeats a few sentences is reported, and so is a batch that is
     repeated on purpose, to see whether the model can memorise it. The former is only a note if the dataset is a
-    list, a `TensorDataset` or a dataset of Hugging Face, which stores its rows. Repeated rows are missed if random
-    augmentation changes them. With Keras, an integer mask is found only within a `tf.function`, and only if it is
-    not an argument of it.
+    list, a `TensorDataset` or a Hugging Face dataset, because these store their rows. Repeated rows are missed if
+    random augmentation changes them. With Keras, an integer mask is found only within a `tf.function`, and only if
+    it is not one of the function's arguments.
 
     ## Sources
     The documentation for `torch.utils.data.Dataset` (`__getitem__`) and `keras.utils.PyDataset`; Andrej Karpathy,

@@ -44,18 +44,18 @@ class LabelsUnrelated(Rule):
     it had when it first appeared. The inputs are paired with the wrong targets if the targets change about as
     often as if they were reassigned at random, and the new targets belong to other rows.
 
-    `diagnose run` also searches the script for two mistakes. The first is inputs and targets that are shuffled one
-    after the other with the same generator, without reseeding it. The rule then fits a linear and an RBF (radial
-    basis function) model to half of the training rows, and reports nothing if the fit predicts the other half. The
-    second is inputs that are filtered by content while their targets are only cut to the same length.
+    `diagnose run` also searches the script for two mistakes. The first is shuffling inputs and targets one after
+    the other with the same generator, without reseeding it. The rule then fits a linear and an RBF (radial basis
+    function) model to half of the training rows, and reports nothing if the fit predicts the other half. The
+    second is filtering the inputs by content, but only cutting their targets to the same length.
 
     If the model tags tokens, the rule checks whether the start tokens of one batch have several different tags,
-    while the tokens at the ends of its rows have at most one, or the last two of each row have none. It also
+    while the last tokens of its rows have at most one tag, or the last two tokens of each row have none. It also
     checks whether the rows have fewer tags than tokens, all at the beginning of the row. For the first batch of a
     run, it checks whether the collator or the loop reordered the inputs without the targets.
 
     In a PyTorch loop, it also reads rows with an image and a mask several times, in a separate process. It finds
-    the flips and rotations that turn one reading of the image into another, and those that do so for the mask.
+    the flips and rotations that turn one reading of the image into another, and does the same for the mask.
 
     ## Why it is bad
     Targets that are unrelated to their rows cannot be learned: the loss ends up no better than that of a constant
@@ -96,15 +96,15 @@ class LabelsUnrelated(Rule):
     the majority, while all tokens in the last quarter of every row share one tag or are ignored. Alternatively,
     every row ends with the same end token, which occurs nowhere else, and one of these holds:
 
-    - Every row is tagged without a gap from its start token on, and at least its last two tokens have no tag. The
-      number of tokens without a tag differs between rows by at least 3.
+    - Every row is tagged without a gap from its start token onwards, and at least its last two tokens have no tag.
+      The number of tokens without a tag differs between rows by at least 3.
     - Exactly the end token and the one before it have no tag, and the predictions depend on later tokens.
-      Otherwise, the targets may be meant for the next token.
+      If they do not, the targets may be meant for the next token.
 
-    A mask has at most 16 different values, and an image more. At least 8 pairs of readings must be exact flips or
+    A mask has at most 16 different values; an image has more. At least 8 pairs of readings must be exact flips or
     rotations (by multiples of 90°) of each other, and in at least 3 of them, the image and the mask must have no
-    flip or rotation in common. It is a note if only the images or only the masks change: the model may be meant to
-    undo this.
+    flip or rotation in common. The finding is a note if only the images or only the masks change: the model may be
+    meant to undo this.
 
     For reordered inputs, the first batch must have at least 8 rows, all of them different. The loss must receive
     exactly the targets of these rows, but at least two targets must be paired with the wrong row.

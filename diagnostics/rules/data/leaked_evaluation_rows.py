@@ -66,14 +66,15 @@ class LeakedEvaluationRows(Rule):
     - At least 90% of the evaluation rows were used in earlier fits, but none of them in the latest fit.
     - Each fit starts with the weights of the previous fit.
 
-    Near-copies are reported for inputs with at least 5 numbers that hardly repeat. These conditions must hold:
+    Near-copies are reported for inputs with at least 5 numbers whose values hardly repeat. These conditions must
+    hold:
 
     - At least 10% of the evaluation rows compared, and at least 40 of them, have near-copies in the training set:
       up to 8 training rows, with a gap to the next one, which is at least 2.5 times as far away. Distances compare
       ranks, so the scale of an input does not matter. The share must be at least 10 times that expected by chance,
       which the rule estimates from more distant neighbours.
     - Hardly any training rows are in this gap.
-    - Rows of one training batch, and evaluation rows, are near-copies of each other about as often. This is the
+    - Rows of one training batch are near-copies of each other about as often as evaluation rows are. This is the
       case if rows were copied before a random split, but not if the training rows are augmented in each epoch.
     - There are more than twice as many groups of near-copies as the model has outputs: each class may be such a
       group.
@@ -83,9 +84,9 @@ class LeakedEvaluationRows(Rule):
     copied before the split to balance the classes look like natural duplicates but are a real leak.
     Near-copies of texts, of images with 256 levels (a different crop), of rows of few numbers, and rows
     interpolated between others (SMOTE) are not detected. If the training set is large, only part of it is
-    compared, so the true number of leaked rows is higher, and near-copies may go unnoticed. Rows around more than
-    a hundred prototypes that are not the classes look like near-copies. If the only sign of which data is held out
-    is a variable name in the script, the finding is a note.
+    compared, so the true number of leaked rows is higher, and near-copies may go unnoticed. Rows clustered around
+    more than a hundred prototypes look like near-copies, unless the prototypes are the classes. If the only sign
+    of which data is held out is a variable name in the script, the finding is a note.
 
     ## Sources
     Katherine Lee et al., "Deduplicating Training Data Makes Language Models Better" (2022), on train-test overlap

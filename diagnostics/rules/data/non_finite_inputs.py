@@ -23,9 +23,9 @@ class NonFiniteInputs(MessageRule):
     """Inputs or targets contain NaN or infinity, and the loss or a gradient is not finite.
 
     ## What it does
-    If the loss of a batch or the gradient of a weight is NaN or infinite, searches the inputs and floating-point
-    targets of that batch for such values and names the rows. Infinities in an input whose name contains `mask` or
-    `bias` are ignored, because attention masks use them.
+    If the loss of a batch or the gradient of a weight is NaN or infinite, the rule searches the inputs and
+    floating-point targets of that batch for such values and names the rows. Infinities in an input whose name
+    contains `mask` or `bias` are ignored, because attention masks use them.
 
     ## Why it is bad
     NaN propagates: one bad row makes the batch's loss NaN, the loss makes every gradient NaN, and the first

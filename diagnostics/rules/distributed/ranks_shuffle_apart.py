@@ -38,8 +38,7 @@ class RanksShuffleApart(Rule):
     ```
 
     ## Thresholds
-    None: the ranks must differ in one pass over the data. Only datasets of the same length
-    are compared.
+    None: a difference in one pass over the data is enough. Only datasets of the same length are compared.
 
     ## Known problems
     Splits other than a `Subset`, such as `Dataset.train_test_split` without a seed, are not compared.

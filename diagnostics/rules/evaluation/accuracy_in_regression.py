@@ -18,7 +18,7 @@ LEFT = 0.05  # of the loss of a constant prediction: below, the model has learne
 
 
 class AccuracyInRegression(Rule):
-    """A classification is trained as a regression, or a regression is measured by accuracy.
+    """A classification task is trained as a regression, or a regression is measured by accuracy.
 
     ## What it does
     Checks the targets of a batch if the loss is a mean squared or absolute error and the model is compiled with
@@ -53,8 +53,8 @@ class AccuracyInRegression(Rule):
     ```
 
     ## Thresholds
-    There must be at least 8 rows with one target each. At least 80% of the targets must not be whole numbers, and
-    the targets must have at least 8 different values.
+    There must be at least 8 rows with one target each. At most 20% of the targets may be whole numbers, and the
+    targets must have at least 8 different values.
 
     For class numbers, all of these must hold:
 
@@ -62,7 +62,7 @@ class AccuracyInRegression(Rule):
     - The training loss ends at 5% or more of the loss of a constant prediction.
     - The fit to the classes has at most 70% of the error rate of a constant prediction, and the two differ by at
       least five standard errors.
-    - The fit to the numbers, rounded, is wrong for at least 15% more of the rows.
+    - The rounded fit to the numbers is wrong for at least 15% more of the rows.
     - At least 15% of the random renumberings are as easy to predict as the numbers themselves. Grades, counts and
       months are easier to predict than nearly all of their renumberings.
 

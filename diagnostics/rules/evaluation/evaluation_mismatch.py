@@ -117,8 +117,8 @@ class EvaluationMismatch(Rule):
     never the state that it returned.
 
     Under `diagnose run`, the rule also searches the script for a scikit-learn scaler or encoder that is fitted
-    again on the evaluation data, and checks whether a label or ordinal encoder, fitted again, gives the same
-    values other codes. If `generate` from transformers was called without a length limit, the rule counts the
+    again on the evaluation data, and checks whether a refitted label or ordinal encoder assigns different codes to
+    the same values. If `generate` from transformers was called without a length limit, the rule counts the
     sequences that the default length cuts off before an end token, and compares that length with the lengths of
     the targets. For a decoder that was trained on answers alone, with the labels of the prompts ignored, the rule
     compares the ends of the prompts that `generate` gets with the tokens before the answers in training.
@@ -160,11 +160,10 @@ class EvaluationMismatch(Rule):
     In tables, the distributions on both sides must also have the same shape once they are standardised, unless the
     scales differ by a factor of 20.
 
-    All evaluation batches must differ from the training batches and agree with each other. Batches in which at
-    least 2 rows are training rows do not count: scripts also compute the training accuracy. If some evaluation
-    batches resemble the training batches, or if the rows are a time series, the rule reports only three
-    differences: a different range, a different spacing of values made from bytes, or scales that differ by a
-    factor of 20.
+    All evaluation batches must differ from the training batches and agree with each other. Batches with at least 2
+    training rows do not count, because scripts also compute the training accuracy. If some evaluation batches
+    resemble the training batches, or if the rows are a time series, the rule reports only three differences: a
+    different range, a different spacing of values made from bytes, or scales that differ by a factor of 20.
 
     Channels are reported as reordered if two conditions hold:
 
@@ -186,14 +185,13 @@ class EvaluationMismatch(Rule):
 
     Prompts passed to `generate` are reported if all of these hold for the last 64:
 
-    - There are at least 4 prompts. The first training batch has at least 8 answers, all of which follow the same
-      tokens.
-    - All prompts end with the same part of these tokens; or at least half of them end with two tokens that these
-      tokens follow in training.
-    - No prompt contains all of the tokens, and at most half of the generated texts begin with those that the
-      prompt lacks.
-    - At least half of the tokens of the prompts occur in the training prompts, or 90% if the prompts have no part
-      of the tokens before an answer.
+    - There are at least 4 prompts. The first training batch has at least 8 answers, all preceded by the same
+      separator.
+    - All prompts end with the same part of the separator, or at least half of them end with two tokens that the
+      separator follows in training.
+    - No prompt contains the whole separator, and at most half of the generated texts begin with the missing part.
+    - At least half of the tokens of the prompts occur in the training prompts, or 90% if the prompts contain no
+      part of the separator.
 
     Unseen tokens are counted only if there are at least 64 training rows, and at least 32 evaluation rows with 100
     tokens in total. At least 30% of the evaluation tokens, and at least 5 different ones, must not occur in the
@@ -202,8 +200,8 @@ class EvaluationMismatch(Rule):
 
     An encoder counts as refitted if the same object was fitted two or three times on columns of the same name (of
     a pandas Series or DataFrame) and encoded something each time. At least 8 values must occur in both fits, and
-    at least half of them must be assigned a different code. It is not reported if one training began between the
-    two fits and another one after them, as with folds.
+    at least half of them must be assigned a different code. It is not reported if one training run began between
+    the two fits and another one after them, as in cross-validation.
 
     Left padding is reported if its removal changes at least 3 predictions and at least a quarter of all
     predictions. Replacing the pad tokens with other tokens must change no prediction, and the training batch must
@@ -217,9 +215,9 @@ class EvaluationMismatch(Rule):
     Evaluation rows from another domain are reported if the differences reach these thresholds. A split by time is
     reported if at least 30% of its evaluation tokens are new. Small differences, such as slightly different
     normalisation constants, go unnoticed, and so do swapped channels that have the same distribution. Encoders
-    that are fitted on NumPy arrays are found only in the source. The end of a prompt is not compared if the labels
-    of training prompts count, if the model is trained again later, or if the prompt has earlier answers of its
-    conversation.
+    that are fitted on NumPy arrays are found only in the source. The end of a prompt is not compared if the
+    training prompts contribute to the loss, if the model is trained again later, or if the prompt contains earlier
+    answers.
 
     ## Sources
     The documentation for `torchvision.transforms.Normalize` and `sklearn.preprocessing.StandardScaler`;

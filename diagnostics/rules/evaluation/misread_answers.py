@@ -82,8 +82,8 @@ class MisreadAnswers(Rule):
     For a regression, there must be at least 20 rows, and the predictions must have a correlation of at least 0.7
     with the targets. The standard deviations of predictions and targets must differ by a factor of 10, and their
     sizes (the absolute mean plus two standard deviations) by a factor of 5. Predictions with too small a spread
-    are not reported if the targets of training had the standard deviation of the metric's targets, within a factor
-    of 2: the unit is the same, and the model has learned too little.
+    are not reported if the training targets and the metric's targets have the same standard deviation, to within a
+    factor of 2: the unit is the same, and the model has learned too little.
 
     For scores, there must be at least 50 rows. If the scores are the first of two columns of predictions, the area
     under the ROC curve must be at least five standard errors below 0.5. If the rule does not know which column the

@@ -115,8 +115,8 @@ class MisreportedMetric(Rule):
     - Swapped arguments: the second argument stays the same from call to call, while the first argument changes.
 
     A comparison in the script must have at least 32 rows and at most 100 different values. The share of equal rows
-    must be at least 0.02 larger than the share of equal pairs, and less than 1: a mask of the pairs with the same
-    label compares an array with itself.
+    must be at least 0.02 larger than the share of equal pairs, and less than 1: comparing an array with itself
+    gives a mask of the pairs with the same label.
 
     ## Known problems
     Other numbers that the script prints, metrics under other names, and metrics of models with several outputs are

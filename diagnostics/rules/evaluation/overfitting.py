@@ -57,9 +57,9 @@ class Overfitting(Rule):
     - 40% of the lowest loss itself, and
     - 5 standard deviations of the noise in the evaluation losses.
 
-    Each of the last four evaluation losses must exceed the lowest by at least half of each margin. Among all pairs
-    of evaluations since the best one, the later loss must be higher in at least 80%. Over the same time, the
-    training loss must have fallen just as steadily, by at least 20%.
+    Each of the last four evaluation losses must exceed the lowest by at least half of each margin. In at least 80%
+    of all pairs of evaluations since the best one, the later loss must be higher. Over the same time, the training
+    loss must have fallen just as steadily, by at least 20%.
 
     ## Known problems
     A loop that saves the best weights, or is about to stop early, is correct but still reported. Accuracy can rise

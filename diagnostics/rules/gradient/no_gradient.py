@@ -47,7 +47,7 @@ class NoGradient(MessageRule):
 
     ## What it does
     Follows the graph of one batch's loss backwards, and checks whether it reaches a trainable parameter. After a
-    crash, recognises the error message from a `backward()` that has nothing to differentiate. In a watched run,
+    crash, it recognises the error message from a `backward()` that has nothing to differentiate. In a watched run,
     the rule checks
 
     - whether the optimizer found gradients at its steps,

@@ -24,8 +24,8 @@ class UndetachedTarget(Rule):
 
     ## Why it is bad
     Q-learning moves the prediction towards its target and treats the target as a constant. If the gradient also
-    flows through the target, half of each step moves the target towards the prediction, and rewards spread slowly
-    and wrongly. Often the target network is not a copy but, by mistake, the trained network itself.
+    flows through the target, half of each step moves the target towards the prediction, and rewards propagate
+    slowly and incorrectly. Often the target network is not a copy but, by mistake, the trained network itself.
 
     ## Example
     ```python

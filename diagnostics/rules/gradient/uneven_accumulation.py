@@ -16,12 +16,12 @@ MISPLACED = 0.2  # of the weight of a step
 
 
 class UnevenAccumulation(Rule):
-    """Accumulated micro-batches count the same although they hold very different numbers of labels.
+    """Accumulated micro-batches are weighted equally although their numbers of labels differ widely.
 
     ## What it does
     In a watched run that makes several backward passes per optimizer step, the rule measures in sampled steps how
     many labels each pass trains on (those that the loss does not ignore), and how much each label contributes to
-    the gradient. It includes whatever the loss is divided by.
+    the gradient. It accounts for whatever the loss is divided by.
 
     ## Why it is bad
     A loss is usually the mean over the labels of one micro-batch. Dividing it by the number of micro-batches gives
@@ -48,13 +48,13 @@ class UnevenAccumulation(Rule):
 
     ## Thresholds
     There must be at least 4 measured steps. In at least half of them, one label must weigh at least twice as much
-    as another. In the median step, at least 20% of the weight must be on other micro-batches than with equal
-    weights. For comparison: with log-normal text lengths (standard deviation of the logarithm: 0.6), eight
+    as another. In the median step, at least 20% of the weight must be misplaced, compared with equally weighted
+    labels. For comparison: with log-normal text lengths (standard deviation of the logarithm: 0.6), eight
     micro-batches of one text misplace 22%, and eight of four texts 12%. These thresholds are our own.
 
     ## Known problems
     Passes that have the same number of labels in every step are not compared: a labelled and an unlabelled batch,
-    for example, are weighed on purpose. The rule does not check losses with class weights, passes with several
+    for example, are weighted on purpose. The rule does not check losses with class weights, passes with several
     such losses, or models called through `torch.compile`. It does not compare the ranks of a distributed run,
     whose gradients are averaged in the same way. Keras is not covered, although `gradient_accumulation_steps`
     averages there, too.

@@ -41,13 +41,14 @@ class UnreachedParameters(Rule):
     """Some trainable parameters get no gradient.
 
     ## What it does
-    Before training, computes the gradient of the loss on one batch, and lists the trainable parameters without a
-    gradient. A gradient of zero does not count as missing.
+    Before training, the rule computes the gradient of the loss on one batch, and lists the trainable parameters
+    without a gradient. A gradient of zero does not count as missing.
 
-    In a watched run, lists the optimized layers whose gradient was exactly 0 in every known step and whose weights
-    did not change, except by weight decay, while other layers learned.
+    In a watched run, it lists the optimized layers whose gradient was exactly 0 in every known step and whose
+    weights did not change, except by weight decay, while other layers learned.
 
-    In Keras, under `diagnose run`, lists the layers of a functional model whose outputs are not part of any model.
+    In Keras, under `diagnose run`, it lists the layers of a functional model whose outputs are not part of any
+    model.
 
     ## Why it is bad
     Parameters without a gradient keep their initial values while the rest of the model learns. Often a

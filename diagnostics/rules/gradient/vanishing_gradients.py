@@ -35,7 +35,7 @@ class VanishingGradients(Rule):
     """The gradient vanishes through layers or time, so early layers or positions learn nothing.
 
     ## What it does
-    In a watched run, detects two kinds of vanishing gradient.
+    Detects two kinds of vanishing gradients in a watched run.
 
     Through layers: in the second half of the run, the gradient shrinks steadily from the last layer to the first,
     and the first layers hardly change or the loss does not fall. In Keras, the gradients of one batch before

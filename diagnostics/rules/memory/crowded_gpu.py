@@ -22,9 +22,9 @@ class CrowdedGpu(MessageRule):
     """Other processes take up the GPU's memory.
 
     ## What it does
-    When the GPU runs out of memory, finds out from PyTorch's message or the driver how much memory other processes
-    hold. Other processes are the cause if they hold most of the GPU's memory and the request would have fitted
-    without them. `diagnose gpu` reports a GPU that is nearly full and used by several processes.
+    When the GPU runs out of memory, the rule learns from PyTorch's message or the driver how much memory other
+    processes hold. Other processes are the cause if they hold most of the GPU's memory and the request would have
+    fitted without them. `diagnose gpu` reports a GPU that is nearly full and used by several processes.
 
     ## Why it is bad
     All processes on a GPU share its memory, and none can free the memory of another. The program that starts last

@@ -52,10 +52,10 @@ class GrowingMemory(Rule):
     """Memory use grows with every step until memory runs out.
 
     ## What it does
-    When memory has run out, searches your variables for objects that hold the graphs of many batches, such as a
-    list or a running sum of tensors, and adds up the activations that they keep alive. For Keras, it searches for
-    collections of models from earlier training runs, or of their `History` objects. In a watched run, it checks
-    whether the graphs of old steps are still alive, and whether memory use keeps growing.
+    When memory has run out, the rule searches your variables for objects that hold the graphs of many batches,
+    such as a list or a running sum of tensors, and adds up the activations that they keep alive. For Keras, it
+    searches for collections of models from earlier training runs, or of their `History` objects. In a watched run,
+    it checks whether the graphs of old steps are still alive, and whether memory use keeps growing.
 
     ## Why it is bad
     A loss or an output references its graph, and the graph holds every activation that the backward pass needs. If

@@ -35,9 +35,9 @@ class IgnoresInput(Rule):
     ## What it does
     Trains a copy of the model on one batch and compares its predictions for different examples, before and after
     training. If the model's target is its own input, as for an autoencoder, the rule compares the predictions of
-    the trained model. It does the same if no target is known, as in a `train_step` of your own, and the output is
-    as large as the only input. A Keras model may have no `call`, because its `train_step` calls an encoder and a
-    decoder. The rule then computes the traced step again, and compares what its loss compares. A softmax over a
+    the trained model. It does the same if no target is known, as in a custom `train_step`, and the output is as
+    large as the only input. If a Keras model has no `call`, because its `train_step` calls an encoder and a
+    decoder, the rule recomputes the traced step and compares the tensors that its loss compares. A softmax over a
     single unit is found without training, because every prediction is 1.
 
     ## Why it is bad

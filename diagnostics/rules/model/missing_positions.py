@@ -38,8 +38,8 @@ class MissingPositions(Rule):
 
     ## Why it is bad
     Attention treats its input as a set. Without position embeddings, "dog bites man" and "man bites dog" are the
-    same to the model, and it cannot learn anything that depends on the order. The loss still falls as far as is
-    possible from the words without their order.
+    same to the model, and it cannot learn anything that depends on the order. The loss still falls as far as the
+    words alone allow.
 
     ## Example
     ```python
@@ -65,8 +65,8 @@ class MissingPositions(Rule):
       error of a model fitted to the token counts. For classes, its error must also be lower by at least three
       standard errors.
 
-    The finding is also a note if the loss of a constant prediction is not known, or if the training loss still
-    fell by more than 10% from the second third of the run to the last third.
+    Even then, the finding is a note if the loss of a constant prediction is not known, or if the training loss
+    still fell by more than 10% from the second third of the run to the last third.
 
     ## Known problems
     Decoders without position embeddings are not reported, because a causal mask reveals the order. Rows of floats

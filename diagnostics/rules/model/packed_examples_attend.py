@@ -30,7 +30,7 @@ class PackedExamplesAttend(Rule):
 
     ## Example
     ```python
-    # the positions restart, but with a mask of ones, each document sees those before
+    # the positions restart, but with a mask of ones, each document sees earlier ones
     model(
         input_ids=packed,
         position_ids=positions,
@@ -41,7 +41,7 @@ class PackedExamplesAttend(Rule):
 
     ## Instead
     ```python
-    # without a mask and a cache, transformers reads the documents from the positions
+    # without a mask and a cache, transformers infers the documents from the positions
     model(input_ids=packed, position_ids=positions, labels=labels, use_cache=False)
     ```
 

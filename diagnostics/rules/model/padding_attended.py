@@ -43,7 +43,7 @@ class PaddingAttended(Rule):
     ## Example
     ```python
     outputs, _ = lstm(embed(tokens))
-    logits = head(outputs[:, -1])              # of the padding, except in the longest row
+    logits = head(outputs[:, -1])              # reads padding, except in the longest row
     encoder(x, src_key_padding_mask=tokens != 0)
     ```
 
@@ -58,8 +58,8 @@ class PaddingAttended(Rule):
 
     ## Thresholds
     At least four rows must have padding. When all words but the first are replaced, the prediction with padding
-    must change by less than 1/50 of the change without padding. The rows with the most padding (at least half of
-    the longest) must also have nearly equal predictions, by the same factor.
+    must change by less than 1/50 of the change without padding. The predictions for the rows with the most padding
+    (at least half of the longest) must also differ from each other by less than that.
 
     If vectors are averaged, one row of the batch must have no padding. Without the padding, at least 2 of the
     padded rows, and at least 10%, must change: the predicted class, or by more than half of the standard deviation

@@ -30,7 +30,7 @@ class TrainModeEvaluation(Rule):
     in evaluation mode twice with the same inputs, to find functions such as `F.dropout` that ignore the mode of
     the model. It also checks whether the forward pass gives a recurrent layer a random initial state.
 
-    In Keras, it counts the script's own calls of a fitted model, `model(x, training=True)`, after its `fit`.
+    In Keras, it counts the script's own calls to a fitted model, `model(x, training=True)`, after its `fit`.
 
     ## Why it is bad
     In training mode, dropout drops units, so the metrics are pessimistic and differ from run to run. Batch norm
@@ -59,8 +59,8 @@ class TrainModeEvaluation(Rule):
     forward passes without gradients, and 90% of these passes must be in training mode.
 
     In Keras, calls are reported only if no call in inference mode, `evaluate`, `predict` or `fit` follows, because
-    such calls may recalibrate batch norm. Calls under a `tf.GradientTape` are ignored. The calls must have at
-    least 32 rows together. The finding is a note if the same input was passed several times.
+    such calls may recalibrate batch norm. Calls under a `tf.GradientTape` are ignored. Together, the calls must
+    cover at least 32 rows. The finding is a note if the same input was passed several times.
 
     The finding is a warning if one of these conditions holds, and otherwise a note:
 

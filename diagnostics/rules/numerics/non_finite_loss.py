@@ -32,9 +32,10 @@ class NonFiniteLoss(MessageRule):
     - what only these examples have in common: a non-finite or constant input, a label, the value of a column, or a
       range.
 
-    In a watched run, names the first step where the loss was not finite even though the model's output was, or the
-    step whose update made the weights non-finite. Outputs above 1e15 are said to overflow the loss. If the NaN
-    arose in the forward pass itself, `non-finite-activations` or `non-finite-inputs` reports it instead.
+    In a watched run, the rule names the first step where the loss was not finite even though the model's output
+    was, or the step whose update made the weights non-finite. Outputs above 1e15 are reported to overflow the
+    loss. If the NaN arose in the forward pass itself, `non-finite-activations` or `non-finite-inputs` reports it
+    instead.
 
     ## Why it is bad
     The gradient of such a loss is NaN for every weight that the loss depends on. One step later the whole model is

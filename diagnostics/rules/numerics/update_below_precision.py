@@ -54,10 +54,10 @@ class UpdateBelowPrecision(Rule):
     ```
 
     ## Thresholds
-    Of the sampled weights that had a gradient in at least 75% of the samples, at least 90% must not have changed
-    over at least 50 steps. The update must be smaller than half the spacing between representable numbers at the
-    weight's magnitude. With SGD, the update is the learning rate times the gradient, and must be below 5% of the
-    spacing to allow for momentum. With other optimizers, the rule takes the learning rate as the size of the
+    At least 90% of the sampled weights that had a gradient in at least 75% of the samples must have stayed the
+    same for at least 50 steps. The update must be smaller than half the spacing between representable numbers at
+    the weight's magnitude. With SGD, the update is the learning rate times the gradient, and must be below 5% of
+    the spacing to allow for momentum. With other optimizers, the rule takes the learning rate as the size of the
     update. The finding is a note if the loss has halved anyway.
 
     ## Known problems

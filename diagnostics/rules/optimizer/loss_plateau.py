@@ -50,16 +50,15 @@ class LossPlateau(Rule):
     the level of a constant prediction in the last third of the steps, while a copy at another rate gets well below
     that level.
 
-    In a watched run, the rule checks four things:
+    In a watched run, the rule makes four checks:
 
-    - The rule compares the cross entropy of the predictions at the sampled steps with the entropy of their labels.
-    - The rule checks whether any loss is constant at the end of the run even though each batch contains different
-      rows. The predictions may have collapsed (as with a triplet loss stuck at its margin), or the loss compares
-      the model with itself (as with a preference loss whose reference model is not a copy).
-    - If each row is to find its partner among the rows of its batch, the rule compares the cross entropy with its
-      value when all pairs get the same score.
-    - If the scores of a cross entropy are cosines times a constant, the rule computes the lowest loss that is
-      possible.
+    - It compares the cross entropy of the predictions at the sampled steps with the entropy of their labels.
+    - It checks whether any loss is constant at the end of the run even though each batch contains different rows.
+      The predictions may have collapsed (as with a triplet loss stuck at its margin), or the loss compares the
+      model with itself (as with a preference loss whose reference model is not a copy).
+    - If each row has to find its partner among the rows of its batch, it compares the cross entropy with its value
+      when all pairs get the same score.
+    - If the scores of a cross entropy are cosines times a constant, it computes the lowest possible loss.
 
     ## Why it is bad
     A loss at chance level means that the model has learned the class frequencies and nothing else.

@@ -149,8 +149,8 @@ class NotLearning(Rule):
       deviations away from all other values.
     - After 200 steps or more, the run ended with a loss 10% above that of the constant prediction.
 
-    The finding is a note if later trainings of the same model end below half of the constant prediction's loss, as
-    after a first stage that trains only a new head.
+    The finding is a note if later training runs of the same model end below half of the constant prediction's
+    loss, as after a first stage that trains only a new head.
 
     The finding is also a warning if a single change makes a copy learn:
 
@@ -163,15 +163,16 @@ class NotLearning(Rule):
     If this change is not a different learning rate or optimizer, and its copy reaches 75% of the loss of the
     constant prediction, the last third of the run need only be at 90% instead of 97%.
 
-    In all other cases, the finding is a note. Even if there is such a sign or change, it is usually only a note if
-    the loss was still falling.
+    In all other cases, the finding is a note. Even with such evidence or such a change, it is usually only a note
+    if the loss was still falling.
 
     A run with a mean squared error of one number per row is compared with a linear model if it has at least 200
-    steps and the last third of its losses gains at most a tenth of what is missing, at a learning rate that a
-    schedule had not cut by the middle. Its loss must be at least 25% of that of the constant prediction, and at
-    least four times that of the linear fit on held-out rows. This is a warning if a single change (not a different
-    learning rate or optimizer, and not the removal of dropout) makes copies reach less than half of that loss, and
-    a note otherwise. A model with dropout is not reported without such a change.
+    steps, its loss in the last third fell by at most a tenth of its distance to the linear model's loss, and no
+    schedule had cut the learning rate by the middle of the run. Its loss must be at least 25% of that of the
+    constant prediction, and at least four times that of the linear fit on held-out rows. The finding is a warning
+    if a single change (not a different learning rate or optimizer, and not the removal of dropout) makes copies
+    reach less than half of that loss, and a note otherwise. A model with dropout is not reported without such a
+    change.
 
     A loss that compares predictions with targets is reported as a warning if it is 0 (up to 1e-6) in every step of
     a run of at least 100 steps. In such a run, the model is its own target.

@@ -55,13 +55,13 @@ class InitialLossOff(Rule):
     pretrained model may already know the classes.
 
     Scaling the inputs is suggested only if their root mean square is above 3. It is not suggested if the loss of
-    the same batch with inputs at unit scale keeps more than half of its excess, or if every path from the inputs
-    to the predictions passes a normalisation layer.
+    the same batch keeps more than half of its excess with inputs at unit scale, or if every path from the inputs
+    to the predictions passes through a normalisation layer.
 
     The finding becomes a note if the last third of the losses is below half of ln C, or if the loss fell below its
-    initial value in a run of fewer than 100 steps. Later trainings of the same model are part of the run. If at
-    least half of the weights are frozen and the inputs are scaled, 97% of ln C is enough, because the first steps
-    can harm only the new head.
+    initial value in a run of fewer than 100 steps. Later training runs of the same model count as part of the run.
+    If at least half of the weights are frozen and the inputs are scaled, 97% of ln C is enough, because the first
+    steps can harm only the new head.
 
     ## Known problems
     In a simulation with Keras' Glorot initialisation and wide features, up to 2 in 100 healthy models were

@@ -20,10 +20,10 @@ class InvertedLoss(Rule):
     """The loss is higher for correct predictions than for wrong ones: its sign is wrong.
 
     ## What it does
-    For Keras, compares the values of the script's custom loss for three sets of predictions: values close to the
-    targets, the mean target for every row, and the output of the trained model.
+    For Keras, the rule compares the values of the script's custom loss for three sets of predictions: values close
+    to the targets, the mean target for every row, and the output of the trained model.
 
-    For PyTorch, reads the gradient of the model's output in sampled steps. It checks
+    For PyTorch, it reads the gradient of the model's output in sampled steps, and checks
 
     - whether the loss is the negative of a squared error or a cross entropy,
     - whether an optimizer with `maximize=True` increases such a loss, and

@@ -17,7 +17,7 @@ class SwappedLossArguments(Rule):
     in both orders.
 
     ## Why it is bad
-    Keras passes the targets first, whatever the arguments are named. A squared difference is the same in both
+    Keras passes the targets first, whatever the arguments are called. A squared difference is the same in both
     orders, but a cross entropy in the wrong order takes the logarithm of the targets, which are 0 or 1. The
     gradient then does not depend on how wrong a prediction is.
 
@@ -39,8 +39,8 @@ class SwappedLossArguments(Rule):
     The losses for the two orders must differ by more than 0.1%.
 
     ## Known problems
-    The rule covers only Keras on TensorFlow, under `diagnose run`, with one output. From argument names such as
-    `a` and `b`, the rule can infer nothing.
+    The rule covers only Keras on TensorFlow, under `diagnose run`, with one output. The rule can infer nothing
+    from argument names such as `a` and `b`.
 
     ## Sources
     Keras' guide "Training & evaluation with the built-in methods", "Custom losses".

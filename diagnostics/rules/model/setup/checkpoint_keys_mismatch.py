@@ -46,7 +46,7 @@ class CheckpointKeysMismatch(MessageRule):
     is then trained, or is evaluated with the missing weights unchanged.
 
     In PyTorch, it also compares a model that is evaluated after a load with the trained model of the same class:
-    weights that were trained, but that the load left as they were initialised, were not saved.
+    weights that were trained, but still have their initial values after the load, were not saved.
 
     ## Why it is bad
     `load_state_dict` matches weights by name. `DataParallel` and `DistributedDataParallel` put `module.` in front
@@ -80,7 +80,7 @@ class CheckpointKeysMismatch(MessageRule):
 
     ## Known problems
     Some old error messages name only the first key, so the rule knows only that key. Weights that were not saved
-    are found only while the trained model is in memory, and not after the training of a `Trainer`.
+    are found only while the trained model is in memory, and not after a run of a `Trainer`.
 
     ## Sources
     The documentation for `torch.nn.Module.load_state_dict`, and PyTorch's tutorial "Saving and loading models"

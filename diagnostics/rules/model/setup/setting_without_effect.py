@@ -23,8 +23,8 @@ class SettingWithoutEffect(Rule):
 
     `diagnose run` also searches the script for three patterns:
 
-    - The same attribute is set through both subsets of a split, to different values. The subsets share one
-      dataset, so the second value overwrites the first.
+    - The same attribute is set to different values through both subsets of a split. The subsets share one dataset,
+      so the second value overwrites the first.
     - The result of a method is discarded, as in `scores.masked_fill(mask, -1e9)`, or a loop over parameters only
       rebinds the loop variable.
     - A Keras layer has a regularizer or calls `add_loss`, but a custom `train_step`, `compute_loss` or training
