@@ -157,17 +157,19 @@ class MemoryHistory:
 
 @frozen
 class EvaluationHistory:
-    """The evaluation losses that the loop handed over.
+    """The evaluation losses that the loop handed over, or computed without gradients.
 
     Attributes:
         steps: integers (p,), the steps after which it did.
         losses: float64 (p,).
+        saved_after: the steps after which the script took the weights, as the best ones or the latest.
     """
 
     described: ClassVar[str] = "the losses of evaluations"
 
     steps: Array
     losses: Array
+    saved_after: frozenset[int] = frozenset()
 
 
 @frozen

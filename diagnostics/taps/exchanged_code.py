@@ -94,10 +94,6 @@ class Overheard:
 
         return leave
 
-    def is_heard(self, functions: Iterable[Any]) -> bool:
-        """Whether anybody listens to one of the functions."""
-        return any(self._of(function).listeners for function in functions)
-
     def _of(self, function: Any) -> _Function:
         return self._functions.setdefault(id(function), _Function(function))
 

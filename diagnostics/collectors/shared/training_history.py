@@ -28,6 +28,7 @@ def training_history(
     layers: tuple[str, ...],
     memory_holder: Literal["accelerator", "process"],
     evaluations: Sequence[tuple[int, float]] = (),
+    saved_after: frozenset[int] = frozenset(),
     no_grad: NoGradHistory | None = None,
     scaled: bool = False,
     reached: Array | None = None,
@@ -45,6 +46,7 @@ def training_history(
         layers: names.
         memory_holder: of ``memory_bytes``.
         evaluations: each with the step after which it was, and its loss.
+        saved_after: see `EvaluationHistory`.
         no_grad: the passes without gradients, if the watcher sees them.
         scaled: see `GradientHistory`.
         reached: see `GradientHistory`.
@@ -73,7 +75,7 @@ def training_history(
         readings = MemoryHistory(sampled, memory, memory_holder)
     if evaluations:
         at, of_evaluations = zip(*evaluations, strict=True)
-        at_evaluations = EvaluationHistory(np.array(at), np.array(of_evaluations))
+        at_evaluations = EvaluationHistory(np.array(at), np.array(of_evaluations), saved_after)
     return TrainingHistory(
         StepHistory(
             total_steps,

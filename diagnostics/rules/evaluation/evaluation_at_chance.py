@@ -25,6 +25,7 @@ from diagnostics.text.join import listed
 EXAMPLES = 100  # in an evaluation
 TRAINED = 32  # examples in training batches sampled late in the run: an agreement of 0.5 is then not by chance
 LEARNED = 0.5  # agreement with the labels in training: half of the possible gain over chance
+LEARNED_IN_EPOCHS = 0.4  # the same of a logged accuracy, a mean over epochs in which the weights changed
 CHANCE = 0.2  # agreement that evaluations must stay below, with two standard errors added
 ERRORS = 2.0  # standard errors; what is further above chance was learned
 BELOW = 5.0  # standard errors below chance, for three or more classes: predictions contradict the labels
@@ -105,28 +106,27 @@ class EvaluationAtChance(Rule):
     of training, the agreement must be at least 0.5. In every evaluation after training began, the agreement must
     stay below 0.2 by at least two standard errors. No class may have more than 80% of the evaluation's labels.
 
-    The finding is a warning if one of these conditions holds, and otherwise a note:
+    If there are at least three classes, and renumbering them makes at least 60% of the predictions correct, while
+    the current numbering makes at most 70% as many correct, this is reported even if the evaluation is better than
+    chance. Classes count as unseen if at least half of the evaluation labels belong to them, no inspected training
+    example does, and chance would explain at most 10%.
 
-    - There are at least three classes, and renumbering them makes at least 60% of the predictions correct, while
-      the current numbering makes at most 70% as many correct. This is reported even if the evaluation is better
-      than chance.
-    - At least half of the evaluation labels are classes that no inspected training example has, even though chance
-      would explain at most 10%.
-    - Training and evaluation inputs look alike, and on half of the training rows, a fit to the other half has at
-      most 70% of the error of a constant prediction.
+    The finding is a note in three cases, unless it names such classes or such a numbering:
 
-    In a run of fewer than 100 steps, the finding is also a note if the running statistics of batch norm lag behind
-    the weights, or if the lag was not measured.
+    - In the last evaluation, the agreement differs from chance by more than two standard errors.
+    - The evaluation inputs do not look like the training inputs.
+    - The run has fewer than 100 steps, and the running statistics of batch norm lag behind the weights, or the lag
+      was not measured.
 
     For Keras' `fit`, the logged accuracy is used if there is `validation_data` or a `validation_split`, and no
-    class has more than 1.5 times an equal share of the labels. The finding is then a note if some layers behave
-    differently in training and in evaluation. It is a warning if there are three or more classes and the number of
-    correct predictions is more than five standard errors below chance.
+    class has more than 1.5 times an equal share of the labels. The agreement in the last quarter of the epochs
+    must then be at least 0.4. With three or more classes, the finding is a warning if the number of correct
+    predictions is more than five standard errors below chance.
 
     ## Known problems
-    Random labels, and evaluations on another task or on adversarial examples, are reported as a note. The labels
-    of an evaluation are known only if the script computes a cross entropy there, passes them to the model, or
-    draws them together with the inputs from a PyTorch `DataLoader`.
+    Random labels, which a demonstration may use on purpose, are reported. Evaluations on adversarial examples are
+    reported as a note. The labels of an evaluation are known only if the script computes a cross entropy there,
+    passes them to the model, or draws them together with the inputs from a PyTorch `DataLoader`.
 
     ## Sources
     Zhang et al., "Understanding deep learning requires rethinking generalization" (2017), on labels that can only
@@ -185,14 +185,14 @@ class EvaluationAtChance(Rule):
         alike = _alike(inputs)
         unseen = _unseen(answers)
         lags = lag(norms is not None, dependence, steps.total_steps)
-        shown = renumbered is not None or (_is_learnable(fit) and alike is True and not last.is_below)
+        certain = last.is_by_chance and alike is not False
         reason = _told(unseen, answers) or lags or _reason(renumbered, fit, alike, last)
         return self.found(
             f"Training accuracy is {learned.right / learned.examples:.0%}, but evaluation accuracy after "
             f"{step:,} steps is only {last.right / last.examples:.0%} on {last.examples:,} examples (chance is "
             f"{last.by_chance:.0%}). {reason} {_differential(verdicts)}".rstrip(),
             fix=SPLIT if unseen else PATIENCE if lags else _experiments(renumbered, fit),
-            severity=None if unseen or (shown and not lags) else "note",
+            severity=None if unseen or (not lags and (renumbered is not None or certain)) else "note",
             evidence={
                 "training_accuracy": learned.right / learned.examples,
                 "training_agreement": learned.kappa,
@@ -227,16 +227,17 @@ class EvaluationAtChance(Rule):
                 f"needs the labels of at least {EXAMPLES} evaluation rows, with roughly balanced classes"
             )
         by_chance = float(((labels / count) ** 2).sum())
-        late = accuracy.training[len(accuracy.training) // 2 :]
+        late = accuracy.training[3 * len(accuracy.training) // 4 :]
         learned = _Agreement(count, float(late.mean()) * count, by_chance)
         evaluations = [_Agreement(count, float(share) * count, by_chance) for share in accuracy.evaluation]
-        if learned.kappa < LEARNED or any(one.kappa + ERRORS * one.error > CHANCE for one in evaluations):
+        if learned.kappa < LEARNED_IN_EPOCHS:
+            return None
+        if any(one.kappa + ERRORS * one.error > CHANCE for one in evaluations):
             return None
         if verdicts.found.intersection(CAUSES):
             return None
         last, step = evaluations[-1], int(accuracy.steps[-1])
         fit, alike = None if targets is None else targets.fit, _alike(inputs)
-        proved = _is_learnable(fit) and alike is True and not last.is_below and not model.mode_dependent_layers
         contrary = classes >= CLASSES and last.kappa < -BELOW * last.error
         batch_norm = any(BATCH_NORM.search(name) for name in model.mode_dependent_layers)
         lags = None if contrary else lag(batch_norm, dependence, step)
@@ -246,7 +247,7 @@ class EvaluationAtChance(Rule):
             f"is {accuracy.evaluation[-1]:.0%} (chance is {by_chance:.0%}). "
             f"{reason} {_differential(verdicts)}".rstrip(),
             fix=(ONE_LIST, *SPLIT) if contrary else PATIENCE if lags else _experiments(None, fit),
-            severity=None if proved or contrary else "note",
+            severity=None if contrary or (not lags and last.is_by_chance and alike is not False) else "note",
             evidence={
                 "training_accuracy": float(late.mean()),
                 "evaluation_accuracy": float(accuracy.evaluation[-1]),
@@ -280,6 +281,11 @@ class _Agreement:
     def is_below(self) -> bool:
         """Return whether fewer are right than by chance."""
         return self.kappa < -ERRORS * self.error
+
+    @property
+    def is_by_chance(self) -> bool:
+        """Return whether chance explains how many are right."""
+        return abs(self.kappa) <= ERRORS * self.error
 
 
 def _late(answers: PredictionFacts, total: int) -> Iterator[_Agreement]:

@@ -23,9 +23,10 @@ class Overfitting(Rule):
     """The training loss falls while the evaluation loss rises.
 
     ## What it does
-    In a watched run, the rule compares the evaluation losses passed to `watch.evaluated(loss)` with the training
-    losses between the evaluations. It fires if the evaluation loss has clearly risen since its minimum while the
-    training loss kept falling.
+    In a watched run, the rule compares the losses of evaluations with the training losses between them. It fires
+    if the evaluation loss has clearly risen since its minimum while the training loss kept falling. The evaluation
+    losses are those passed to `watch.evaluated(loss)`. In a PyTorch loop that passes none, they are the losses
+    computed under `torch.no_grad()`.
 
     ## Why it is bad
     Once the evaluation loss is past its minimum, the model memorises its training examples and gets worse on all
@@ -61,9 +62,12 @@ class Overfitting(Rule):
     of all pairs of evaluations since the best one, the later loss must be higher. Over the same time, the training
     loss must have fallen just as steadily, by at least 20%.
 
+    The finding is a note if the loop called `model.state_dict()` at the best evaluation, and at none after it.
+
     ## Known problems
-    A loop that saves the best weights, or is about to stop early, is correct but still reported. Accuracy can rise
-    together with the loss, because the model becomes more confident in its mistakes.
+    A loop that is about to stop early is correct but still reported, and so is Keras or a Trainer that saves the
+    best weights. Accuracy can rise together with the loss, because the model becomes more confident in its
+    mistakes.
 
     ## Sources
     Prechelt, "Early Stopping - But When?" (1998); Guo et al., "On Calibration of Modern Neural Networks" (2017),
@@ -106,7 +110,14 @@ class Overfitting(Rule):
                 "training_loss_at_end": at_end,
             },
             step=int(steps[best]),
+            severity="note" if _saved(evaluations, int(steps[best])) else None,
         )
+
+
+def _saved(evaluations: EvaluationHistory, best: int) -> bool:
+    """Return whether the script saved its weights at the best evaluation, and at none after it."""
+    saved = evaluations.saved_after
+    return best in saved and not any(step > best for step in saved.intersection(evaluations.steps.tolist()))
 
 
 def _rose(losses: Array, best: int) -> bool:

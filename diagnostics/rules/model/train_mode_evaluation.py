@@ -66,7 +66,7 @@ class TrainModeEvaluation(Rule):
 
     - The model has batch norm.
     - Every forward pass of the evaluations had a different input.
-    - The loop passed an evaluation loss to `watch.evaluated(loss)`.
+    - The loop computed an evaluation loss without gradients, or passed one to `watch.evaluated(loss)`.
 
     The finding is also a note if each evaluation is a single pass over at most one training batch.
 

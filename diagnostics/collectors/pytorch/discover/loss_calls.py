@@ -54,8 +54,8 @@ FLOORS = {
 Returned = Callable[[Tensor], None]
 """Takes the result of a call."""
 
-Heard = Callable[[Tensor, Tensor], None]
-"""Takes prediction and target of a call."""
+Heard = Callable[[Tensor, Tensor], Returned | None]
+"""Takes prediction and target of a call; returns what takes the mean of its terms, if anything does."""
 
 
 @dataclass
@@ -286,7 +286,6 @@ class LossRecorder:
 
     def open(self, is_mine: Callable[[], bool]) -> None:
         """Record the calls for which `is_mine` returns true."""
-        evaluation_calls.close()
         if not self._open:
             common, other = (Listener(hear, is_mine, self._guard) for hear in (self._hear, self._hear_other))
             self._open = [overheard.join(_FUNCTIONS.values(), common), overheard.join(_OTHERS.values(), other)]
@@ -316,7 +315,7 @@ class LossRecorder:
 class EvaluationCalls:
     """Hears the predictions and targets of losses that are computed without gradients.
 
-    It listens from the first pass of an evaluation until the training goes on, while no `LossRecorder` does.
+    It listens from the first pass of an evaluation until the training goes on.
     """
 
     def __init__(self) -> None:
@@ -326,13 +325,11 @@ class EvaluationCalls:
         self._guard = FaultGuard(on_fault=lambda fault: self.close())
 
     def join(self, listener: Heard, names: tuple[str, ...]) -> None:
-        """Call a method at these losses in this thread, while its object lives; not where others record them."""
+        """Call a method at these losses in this thread, while its object lives."""
         if any(listener == other() for other, _ in self._listeners):
             return
         functions = [_FUNCTIONS[name] for name in (*OF_CLASSES, *OF_NUMBERS)]
         if not self._open:
-            if overheard.is_heard(functions):
-                return
             self._thread = threading.get_ident()
             self._open = [overheard.join(functions, Listener(self._hear, self._is_mine, self._guard))]
         self._listeners.append((weakref.WeakMethod(listener), names))
@@ -354,14 +351,24 @@ class EvaluationCalls:
     def _is_mine(self) -> bool:
         return not torch.is_grad_enabled() and self._thread == threading.get_ident() and not is_own_run()
 
-    def _hear(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+    def _hear(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Returned | None:
         given = _by_name(name, arguments, options)
         prediction: Any = given.get("input")
         target: Any = given.get("target")
-        if type(prediction) is Tensor and type(target) is Tensor and prediction.ndim:
-            for reference, names in list(self._listeners):
-                if name in names and (listener := reference()) is not None:
-                    listener(prediction, target)
+        if type(prediction) is not Tensor or type(target) is not Tensor or not prediction.ndim:
+            return None
+        told = [reference() for reference, names in list(self._listeners) if name in names]
+        takers = [taker for one in told if one is not None and (taker := one(prediction, target)) is not None]
+        terms, reduction = target.numel(), given.get("reduction", "mean")
+        if not takers or not terms or reduction not in ("mean", "sum", "none"):
+            return None
+
+        def returned(result: Tensor) -> None:
+            mean = result.detach() / terms if reduction == "sum" else result.detach().mean()
+            for take in takers:
+                take(mean)
+
+        return returned
 
 
 evaluation_calls = EvaluationCalls()

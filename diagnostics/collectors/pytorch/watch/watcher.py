@@ -28,6 +28,7 @@ from diagnostics.collectors.pytorch.optimizer import unwrapped
 from diagnostics.collectors.pytorch.watch import metrics
 from diagnostics.collectors.pytorch.watch.metrics.activation_ranges import ActivationRanges
 from diagnostics.collectors.pytorch.watch.metrics.modes import NoGradPasses
+from diagnostics.collectors.pytorch.watch.metrics.outputs.evaluation_losses import EvaluationLosses
 from diagnostics.collectors.pytorch.watch.pending_steps import PassedLosses, SkippedSteps
 from diagnostics.collectors.pytorch.watch.record.calls.order import CallOrder
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass, keep, tensors
@@ -263,7 +264,8 @@ class TorchWatcher:
         return self._step_log.history(
             self.steps,
             "accelerator" if self.device.type == "cuda" else "process",
-            list(self._losses.evaluations),
+            list(self._losses.evaluations) or self.probes[EvaluationLosses].evaluations(),
+            frozenset(self._calls.saved_after),
             self.probes[NoGradPasses].history(),
             self._losses.unstepped,
         )

@@ -184,6 +184,7 @@ class StepLog:
         total_steps: int,
         memory_holder: Literal["accelerator", "process"],
         evaluations: Sequence[tuple[int, float]],
+        saved_after: frozenset[int],
         no_grad: NoGradHistory,
         steps_without_optimizer: int,
     ) -> TrainingHistory:
@@ -195,6 +196,7 @@ class StepLog:
             layers=self.layers.names,
             memory_holder=memory_holder,
             evaluations=evaluations,
+            saved_after=saved_after,
             no_grad=no_grad,
             scaled=self.scaled,
             reached=self.reached.copy(),

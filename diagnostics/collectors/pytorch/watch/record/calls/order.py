@@ -36,6 +36,7 @@ class CallOrder:
         first: the first of the parameters.
         clips: the calls that clip the gradients.
         scaled: those before the step of a loss scaler.
+        saved_after: the steps after which the script took the weights, from 0.
 
     Args:
         parameters: of the model, trainable.
@@ -59,6 +60,7 @@ class CallOrder:
         self.on_fault = on_fault
         self.steps = 0
         self.clips, self.scaled = Clips(), ScaledClips()
+        self.saved_after: set[int] = set()
         # By optimizer: how many backward passes there had been at its last step.
         self._passes = [calls.passes for _ in held]
         self._cleared = [-1 for _ in held]  # the same at its last `zero_grad`

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 OnLoad = Callable[[nn.Module, RestoreFacts], None]
 MAX_SAMPLED = 8  # parameters that a load left as they were, and of each:
 NUMBERS = 8
+MAX_SAVED = 4096  # steps after which the weights were taken
 Samples = list[tuple[nn.Parameter, Tensor]]
 
 
@@ -196,6 +197,10 @@ class ScriptCalls:
     def _takes(self, result: Any, module: nn.Module, *arguments: Any, **options: Any) -> None:
         if not arguments and options.get("destination") is None:  # else it is a part of another's
             self._state_dicts.take(module, result)
+            first = first_trainable(module)
+            for listener in self._listeners:
+                if first is not None and listener.owns(first) and len(listener.saved_after) < MAX_SAVED:
+                    listener.saved_after.add(max(0, listener.steps - 1))
 
     def _loads(self, module: nn.Module, state: Any = None, *_: Any, **options: Any) -> None:
         state = options.get("state_dict", state)
