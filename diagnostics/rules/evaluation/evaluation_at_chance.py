@@ -28,6 +28,7 @@ LEARNED = 0.5  # agreement with the labels in training: half of the possible gai
 LEARNED_IN_EPOCHS = 0.4  # the same of a logged accuracy, a mean over epochs in which the weights changed
 CHANCE = 0.2  # agreement that evaluations must stay below, with two standard errors added
 ERRORS = 2.0  # standard errors; what is further above chance was learned
+WITHIN = 3.0  # standard errors: chance explains a smaller difference, also in the last of many evaluations
 BELOW = 5.0  # standard errors below chance, for three or more classes: predictions contradict the labels
 MIXED = 4.0  # standard deviations between passes: beyond it, they belong to several evaluations
 BALANCED = 1.5  # of an equal share: chance is known without the predictions only if no class has more
@@ -56,6 +57,10 @@ SPLIT: Final = (
     "shuffle the indices before you split them: np.random.shuffle(indices)",
 )
 
+OWN_ROWS: Final = (
+    "print ten training rows with their labels, as passed to the model, and check that they match",
+    "shuffle inputs and labels in the same order: order = rng.permutation(len(x)); x, y = x[order], y[order]",
+)
 ONE_LIST: Final = "number the classes in both datasets from the same list, such as train.classes or class_to_idx"
 CONTRARY: Final = (
     "The predictions are worse than chance: either the classes are numbered differently in the evaluation, or "
@@ -113,7 +118,7 @@ class EvaluationAtChance(Rule):
 
     The finding is a note in three cases, unless it names such classes or such a numbering:
 
-    - In the last evaluation, the agreement differs from chance by more than two standard errors.
+    - In the last evaluation, the agreement differs from chance by more than three standard errors.
     - The evaluation inputs do not look like the training inputs.
     - The run has fewer than 100 steps, and the running statistics of batch norm lag behind the weights, or the lag
       was not measured.
@@ -280,12 +285,12 @@ class _Agreement:
     @property
     def is_below(self) -> bool:
         """Return whether fewer are right than by chance."""
-        return self.kappa < -ERRORS * self.error
+        return self.kappa < -WITHIN * self.error
 
     @property
     def is_by_chance(self) -> bool:
         """Return whether chance explains how many are right."""
-        return abs(self.kappa) <= ERRORS * self.error
+        return abs(self.kappa) <= WITHIN * self.error
 
 
 def _late(answers: PredictionFacts, total: int) -> Iterator[_Agreement]:
@@ -377,8 +382,9 @@ def _reason(renumbered: list[int] | None, fit: SimpleFit | None, alike: bool | N
     if not _is_learnable(fit):
         return (
             f"Neither a linear nor a radial-basis model fitted to {fit.fitted} training rows can predict the "
-            f"labels of {fit.predicted} others. The model may only have memorised its training examples, which "
-            "also happens if the labels are unrelated to the inputs."
+            f"labels of {fit.predicted} others, so the model has only memorised its training examples. Either the "
+            "labels belong to other rows, as when only the inputs were shuffled, or they are not predictable from "
+            "the inputs."
         )
     start = (
         f"The training data has a signal that generalises: a {kind} model fitted to {fit.fitted} training rows "
@@ -410,4 +416,6 @@ def _experiments(renumbered: list[int] | None, fit: SimpleFit | None) -> tuple[s
         "run the evaluation function on the training rows: if the result is at chance there too, the function "
         "is at fault"
     )
+    if fit is not None and not _is_learnable(fit):
+        return OWN_ROWS
     return (rows, same) if _is_learnable(fit) else (same, rows)

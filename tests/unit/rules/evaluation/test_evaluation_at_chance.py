@@ -105,7 +105,7 @@ class TestFires:
 
     @pytest.mark.parametrize(
         ("seen", "facts"),
-        [(evaluated(CHANCE), (targets(0.1), inputs(9.0))), (evaluated([[540, 460], [460, 540]]), ())],
+        [(evaluated(CHANCE), (targets(0.1), inputs(9.0))), (evaluated([[550, 450], [450, 550]]), ())],
         ids=["another domain", "a little better than chance"],
     )
     def test_as_a_note_where_it_may_be_meant(self, seen, facts):
