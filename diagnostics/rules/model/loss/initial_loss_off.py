@@ -21,7 +21,7 @@ from diagnostics.rules.shared.whole_run import NO_BETTER, STEPS, ending
 MARGIN = 2.0
 SHARE_OF_CHANCE = 0.5
 SCALED = 3.0  # maximum root mean square of inputs; 1 after standardisation, below 1 for pixels from 0 to 1
-LEARNED = 0.5  # of chance; a run that ends below it has recovered from its start
+LEARNED = 0.75  # of chance; a run that ends below it has recovered: the next item or token cannot be known
 FROZEN = 0.5  # of the weights; a new head on this much is all that its first steps can harm
 
 
@@ -58,7 +58,7 @@ class InitialLossOff(Rule):
     the same batch keeps more than half of its excess with inputs at unit scale, or if every path from the inputs
     to the predictions passes through a normalisation layer.
 
-    The finding becomes a note if the last third of the losses is below half of ln C, or if the loss fell below its
+    The finding becomes a note if the last third of the losses is below 75% of ln C, or if the loss fell below its
     initial value in a run of fewer than 100 steps. Later training runs of the same model count as part of the run.
     If at least half of the weights are frozen and the inputs are scaled, 97% of ln C is enough, because the first
     steps can harm only the new head.
