@@ -1,4 +1,4 @@
-"""Finds encoders of scikit-learn that a script fits again, so that the same values get other codes."""
+"""Finds encoders that a script fits again, so that the same values get other codes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from diagnostics.collectors.shared.script_line import script_line
 from diagnostics.facts.array import Array
 from diagnostics.facts.data import RefittedEncoder
 from diagnostics.facts.where import Where
+from diagnostics.taps import keras as keras_taps
 from diagnostics.taps import sklearn as taps
 from diagnostics.taps.tap import Unsubscribe, subscribe
 
@@ -54,8 +55,16 @@ class EncoderFits:
         self._of_encoder: IdentityMap[Any, list[_Fit]] = IdentityMap()
         self._all: list[tuple[str, list[_Fit]]] = []  # also of encoders that are gone
 
+    def listen_to_keras(self) -> Unsubscribe:
+        """Observe the text vectorizers of Keras from now on; return what ends it."""
+        return subscribe(
+            self._attempt,
+            (keras_taps.vectorizer_adapt.after, self._fitted),
+            (keras_taps.vectorizer_call.after, self._used),
+        )
+
     def listen(self) -> Unsubscribe:
-        """Observe the encoders from now on; return what ends it."""
+        """Observe the encoders of scikit-learn from now on; return what ends it."""
         return subscribe(
             self._attempt,
             (taps.encoder_fit.after, self._fitted),
@@ -102,6 +111,10 @@ class EncoderFits:
 
 
 def _values(encoder: Any, data: Any) -> Iterator[tuple[str, Array]]:
+    if type(encoder).__name__ == "TextVectorization":
+        words = encoder.get_vocabulary() if encoder.get_config()["output_mode"] == "int" else []
+        yield encoder.name, np.asarray(words)
+        return
     if type(encoder).__name__ == "LabelEncoder":
         name = getattr(data, "name", None)  # of a pandas Series
         if isinstance(name, str):

@@ -397,11 +397,11 @@ class OrientedPairs:
 
 @frozen
 class RefittedEncoder:
-    """An encoder of scikit-learn that was fitted twice on a column of one name, and used both times.
+    """An encoder that was fitted twice on a column of one name, and used both times.
 
     Attributes:
-        kind: its class.
-        column: the name.
+        kind: its class: of scikit-learn, or Keras' TextVectorization.
+        column: the name; of a layer its own.
         values: how many different ones it knew after the first fit, and after the second.
         shared: values that it knew both times.
         moved: of these, how many got another code.
@@ -418,6 +418,44 @@ class RefittedEncoder:
     moved: int
     first: Where | None
     where: Where | None
+
+
+@frozen
+class ScaledRows:
+    """The rows that a scaler of scikit-learn made with one fit.
+
+    Attributes:
+        kind: its class.
+        factor: float64 (columns,); the scaler turns x into x * factor + offset.
+        offset: float64 (columns,).
+        numbers: uint64 (rows,), of each row that it made; see `row_numbers`.
+        where: the line of the fit; None if it is not known.
+    """
+
+    kind: str
+    factor: Array
+    offset: Array
+    numbers: Array
+    where: Where | None
+
+
+@frozen
+class ScalerFits:
+    """The fits of all scalers of a script that made rows, in their order."""
+
+    described: ClassVar[str] = "scalers that were fitted at least twice"
+
+    fits: tuple[ScaledRows, ...]
+
+
+def row_numbers(rows: Array) -> Array:
+    """Return a number, uint64 (rows,), by which a row (rows, columns) is recognised, also as float32."""
+    import numpy as np
+
+    bits = np.ascontiguousarray(rows, np.float32).view(np.uint32).astype(np.uint64)
+    odd = np.random.default_rng(0).integers(1, 2**63, bits.shape[1], np.uint64) | np.uint64(1)
+    numbers: Array = (bits * odd).sum(axis=1, dtype=np.uint64)
+    return numbers
 
 
 DataFact = (

@@ -129,6 +129,10 @@ class ScriptObserver:
             (keras.fit_on_jax.module, partial(self._with_fits, keras.fit_on_jax)),
             (METRICS, partial(self._trainings.guard.attempt, self._metrics.find)),
             (ENCODERS, partial(self._trainings.guard.attempt, self._metrics.find_encoders)),
+            (
+                keras.vectorizer_adapt.module,
+                partial(self._trainings.guard.attempt, self._metrics.find_vectorizers),
+            ),
         ):
             # At once, if it was imported before.
             self._at_close.callback(after_import(module, partial(self._if_supported, module, then)))
@@ -185,6 +189,8 @@ class ScriptObserver:
             targets = self._trainings.guard.attempt(training.rows.history, report.history.losses)
             beside = training.beside if training.trained_alone else ()
             report = report if targets is None else extended(report, (targets, *beside))
+        if training.with_course:
+            report = extended(report, training.with_course)
         judged: Report | None = self._trainings.guard.attempt(
             judged_as_a_whole, report, training.examined, complete=complete, trained_alone=training.trained_alone
         )

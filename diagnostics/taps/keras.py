@@ -64,6 +64,8 @@ class _ModelCalls(Tap):
         return call
 
 
+_VECTORIZER = "keras.src.layers.preprocessing.text_vectorization:TextVectorization"
+vectorizer_adapt, vectorizer_call = Tap("adapt", _VECTORIZER), Tap("call", _VECTORIZER)
 add_loss = Tap("add_loss", _LAYER)
 own_losses = Tap("_get_own_losses", _LAYER)
 regularization_losses = Tap("_get_regularization_losses", _LAYER)

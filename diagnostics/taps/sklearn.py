@@ -13,3 +13,11 @@ LABEL_ENCODER, ORDINAL_ENCODER = (
 encoder_fit = Tap("fit", LABEL_ENCODER, ORDINAL_ENCODER)
 encoder_fit_transform = Tap("fit_transform", LABEL_ENCODER)
 encoder_transform = Tap("transform", LABEL_ENCODER, ORDINAL_ENCODER)
+
+_SCALERS = tuple(
+    f"sklearn.preprocessing._data:{name}"
+    for name in ("StandardScaler", "MinMaxScaler", "RobustScaler", "MaxAbsScaler")
+)
+# `fit_transform` calls both.
+scaler_fit = Tap("fit", *_SCALERS)
+scaler_transform = Tap("transform", *_SCALERS)

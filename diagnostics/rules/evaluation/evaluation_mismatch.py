@@ -13,7 +13,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
 from diagnostics.facts.calls import ObjectLedger
-from diagnostics.facts.data import RefittedEncoder, TokenSides
+from diagnostics.facts.data import RefittedEncoder, ScaledRows, ScalerFits, TokenSides, row_numbers
 from diagnostics.facts.dependence import DependenceFacts, ShiftedPositions
 from diagnostics.facts.inputs import CutGenerations, InputFacts, InputSample, PromptEnds, TargetSides
 from diagnostics.facts.written import WrittenPatterns
@@ -40,11 +40,14 @@ from diagnostics.text.join import among, capitalized, listed
 
 REPEATED = 2  # rows of training in an evaluation batch; a table may hold one row twice
 SHARED, RECODED = 8, 0.5  # values known after both fits of an encoder, and share of them with another code
+MADE = 0.9  # of the rows of a sample
+MOVED_BY_REFIT = 0.25  # in units of the scaled inputs; two samples of the same rows differ by less
 TRAINING_ROWS, EVALUATION_ROWS = 32, 16  # least numbers of rows; fewer may differ by chance
 FACTOR = 5.0  # in scale; noise, another camera or another year do not make that much difference
 FACTOR_STANDARD = 3.0  # if only one side is standardised: 1 / 0.3081, as for digits, is just above
 FAR_STANDARD = 10.0  # the same, in scale or in standard deviations moved, if the rows may be from another domain
 FACTOR_RANGE = 1.5  # if pixels fill different ranges, or their levels are further apart
+VECTORIZER = "TextVectorization"
 CODES = ("LabelEncoder", "OrdinalEncoder", "OneHotEncoder")  # equal on both sides if all categories are
 HUGE = 20.0  # in scale: no series drifts so far, and no anomaly is so large
 MOVED = 3.0  # standard deviations of the training rows
@@ -117,11 +120,13 @@ class EvaluationMismatch(Rule):
     never the state that it returned.
 
     Under `diagnose run`, the rule also searches the script for a scikit-learn scaler or encoder that is fitted
-    again on the evaluation data, and checks whether a refitted label or ordinal encoder assigns different codes to
-    the same values. If `generate` from transformers was called without a length limit, the rule counts the
-    sequences that the default length cuts off before an end token, and compares that length with the lengths of
-    the targets. For a decoder that was trained on answers alone, with the labels of the prompts ignored, the rule
-    compares the ends of the prompts that `generate` gets with the tokens before the answers in training.
+    again on the evaluation data. It compares the rows of training and evaluation with the rows that each fit of a
+    scaler made, and checks whether a refitted label or ordinal encoder, or a `TextVectorization` layer that is
+    adapted again, assigns different codes to the same values. If `generate` from transformers was called without a
+    length limit, the rule counts the sequences that the default length cuts off before an end token, and compares
+    that length with the lengths of the targets. For a decoder that was trained on answers alone, with the labels
+    of the prompts ignored, the rule compares the ends of the prompts that `generate` gets with the tokens before
+    the answers in training.
 
     ## Why it is bad
     The model is evaluated on values that it has never seen, so it seems to overfit. If only the training targets
@@ -197,6 +202,10 @@ class EvaluationMismatch(Rule):
     tokens in total. At least 30% of the evaluation tokens, and at least 5 different ones, must not occur in the
     training rows. In each of the random splits, the share of new tokens must be at most a tenth as large. The
     finding is a note unless the evaluation rows are known to follow the training rows in the same dataset.
+
+    A scaler counts as refitted if one fit made at least 90% of the training rows, and another fit at least 90% of
+    the rows of an evaluation batch (at least 16). It is a note if the two fits put all values that the first
+    scales to -1..1 within 0.25 of each other.
 
     An encoder counts as refitted if the same object was fitted two or three times on columns of the same name (of
     a pandas Series or DataFrame) and encoded something each time. At least 8 values must occur in both fits, and
@@ -400,10 +409,13 @@ class EvaluationMismatch(Rule):
         before, after = refitted.values
         first = "" if refitted.first is None else f" in line {refitted.first.line}"
         return self.found(
-            f"The {refitted.kind} of column {refitted.column!r} is fitted twice: first{first}, on {before:,} "
+            f"The {refitted.kind} {'' if refitted.kind == VECTORIZER else 'of column '}{refitted.column!r} is "
+            f"{'adapted' if refitted.kind == VECTORIZER else 'fitted'} twice: first{first}, on {before:,} "
             f"different values, and again here, on {after:,}. Of the {shared:,} values in both, {moved:,} are "
             "assigned a different code, so a model trained on the first codes mistakes them for other values.",
-            fix="encoder.transform(test[column])  # fit only once, on all values that may occur",
+            fix="vectorizer(test)  # call adapt() only once, on the training texts"
+            if refitted.kind == VECTORIZER
+            else "encoder.transform(test[column])  # fit only once, on all values that may occur",
             evidence={
                 "kind": refitted.kind,
                 "column": refitted.column,
@@ -414,6 +426,30 @@ class EvaluationMismatch(Rule):
             },
             where=refitted.where,
         )
+
+    @check
+    def from_scalers(self, scalers: ScalerFits, inputs: InputFacts) -> Finding | None:
+        """Look for evaluation rows that were scaled by another fit than the training rows."""
+        for name, training in inputs.training.items():
+            trained = _made_by(scalers, training.batches)
+            if trained is None or name not in inputs.evaluation:
+                continue
+            made = [_made_by(scalers, (batch,)) for batch in inputs.evaluation[name].batches]
+            other = next((fit for fit in reversed(made) if fit is not None and fit is not trained), None)
+            if other is None:
+                continue
+            moved = _moved(trained, other)
+            line = "" if trained.where is None else f" in line {trained.where.line}"
+            return self.found(
+                f"Training and evaluation rows are scaled by different fits: {trained.kind} is fitted to the "
+                f"training rows{line}, and {other.kind} is fitted again here. The same raw value differs by up to "
+                f"{moved:.2g} between the inputs of training and of evaluation.",
+                fix="x_test = scaler.transform(test)  # fitted only on the training rows",
+                evidence={"kind": other.kind, "columns": len(other.factor), "moved": moved, "cause": "refitted"},
+                where=other.where,
+                severity=None if moved >= MOVED_BY_REFIT else "note",
+            )
+        return None
 
     @check
     def from_single_positions(self, ledger: ObjectLedger) -> Finding:
@@ -514,6 +550,27 @@ class EvaluationMismatch(Rule):
                 "cause": found.cause,
             },
         )
+
+
+def _made_by(scalers: ScalerFits, batches: Sequence[Array]) -> ScaledRows | None:
+    """Return the only fit that made most of these rows; None if none did, or several, or the rows are few."""
+    rows = [batch[:, :, 0] for batch in batches if batch.shape[2] == 1]
+    if sum(map(len, rows)) < EVALUATION_ROWS:
+        return None
+    made = [
+        fit
+        for fit in scalers.fits
+        if len(fit.factor) == rows[0].shape[1]
+        and np.isin(row_numbers(np.concatenate(rows)), fit.numbers).mean() >= MADE
+    ]
+    return made[0] if len(made) == 1 else None
+
+
+def _moved(one: ScaledRows, other: ScaledRows) -> float:
+    """Return how far apart the fits put a raw value, at most, of those from -1 to 1 after the first fit."""
+    ends = np.array([[-1.0], [1.0]])
+    raw = (ends - one.offset) / one.factor
+    return float(np.abs(raw * other.factor + other.offset - ends).max())
 
 
 def _described(numbers: Array) -> str:

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from diagnostics.collectors.encoder_fits import EncoderFits
+from diagnostics.collectors.scaler_fits import ScalerRecorder
 from diagnostics.collectors.scikit_learn import MODULE as METRICS
 from diagnostics.collectors.scikit_learn import MetricCalls
 from diagnostics.facts.course import TargetHistory
@@ -39,6 +40,7 @@ class MetricObserver:
         self._calls = MetricCalls(trainings.guard.attempt, lambda: self._outputs)
         self._evaluations: TrainerEvaluations | None = None
         self._encoders = EncoderFits(trainings.guard.attempt, lambda: len(trainings.all))
+        self._scalers = ScalerRecorder(trainings.guard.attempt)
         at_close.callback(trainings.guard.attempt, self._report)
 
     def find(self, _module: ModuleType) -> None:
@@ -47,8 +49,13 @@ class MetricObserver:
         self.find_passes()
 
     def find_encoders(self, _module: ModuleType) -> None:
-        """Observe the encoders of scikit-learn, which are there."""
+        """Observe the encoders and scalers of scikit-learn, which are there."""
         self._at_close.callback(self._encoders.listen())
+        self._at_close.callback(self._scalers.listen())
+
+    def find_vectorizers(self, _module: ModuleType) -> None:
+        """Observe the text vectorizers of Keras, which are there."""
+        self._at_close.callback(self._encoders.listen_to_keras())
 
     def find_trainers(self) -> None:
         """Observe the evaluations of a Trainer, too."""
@@ -81,6 +88,10 @@ class MetricObserver:
         if examined:
             for refitted in self._encoders.facts():
                 examined[-1].extend((refitted,))
+        if (scalers := self._scalers.facts()) is not None:
+            for training in self._trainings.all:
+                training.extend((scalers,))
+                training.with_course = (scalers,)
 
 
 def _spread(trainings: Trainings, training: Training) -> float | None:

@@ -35,6 +35,7 @@ class Training:
         trained_alone: whether no other training of the script steps in turn with this one.
         rows: some of its data, where its watcher does not see the targets.
         beside: facts that are evaluated together with the targets of these rows.
+        with_course: facts of the whole script that are evaluated together with those of the watched run.
         plain_loss: of such a training, if it is known: its kind, and how many classes it tells apart.
         model: of a PyTorch loop or a Trainer, a weak twin of the script's; None once that is freed.
         batches: returns what keeps those of its training, while the second look wants them.
@@ -50,6 +51,7 @@ class Training:
     trained_alone: bool = True
     rows: KeptRows | None = None
     beside: tuple[Any, ...] = ()
+    with_course: tuple[Any, ...] = ()
     plain_loss: tuple[LossKind, int | None] | None = None
     model: Any = None
     batches: Callable[[], Any] = lambda: None

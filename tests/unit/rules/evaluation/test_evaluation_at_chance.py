@@ -98,7 +98,9 @@ class TestFires:
         assert finding.evidence["other_numbering"] == [0, 2, 1]
 
     @pytest.mark.parametrize(
-        "facts", [(targets(0.5), inputs()), (), (targets(0.1),)], ids=["nothing to learn", "not known", "no inputs"]
+        "facts",
+        [(targets(0.5), inputs()), (), (targets(0.1),)],
+        ids=["nothing to learn", "not known", "no inputs"],
     )
     def test_where_little_is_known(self, facts):
         assert judge(RULE.from_answers, RUN, evaluated(CHANCE), VERDICTS, *facts).severity == "warning"

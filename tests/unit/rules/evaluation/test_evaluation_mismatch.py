@@ -3,7 +3,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.calls import ObjectLedger
-from diagnostics.facts.data import NO_TOKEN, RefittedEncoder, TokenSides
+from diagnostics.facts.data import NO_TOKEN, RefittedEncoder, ScaledRows, ScalerFits, TokenSides, row_numbers
 from diagnostics.facts.dependence import DependenceFacts, ShiftedPositions
 from diagnostics.facts.inputs import CutGenerations, InputFacts, InputSample, PromptEnds, TargetSides
 from diagnostics.facts.where import Where
@@ -430,6 +430,42 @@ class TestRefittedEncoder:
     @pytest.mark.parametrize(("shared", "moved"), [(150, 30), (7, 7), (0, 0)])
     def test_is_silent_where_few_do(self, shared, moved):
         assert self.judge(shared, moved) is None
+
+
+class TestScalers:
+    RAW = np.random.default_rng(0).normal(5, 3, size=(400, 4))
+
+    def scaled(self, raw, line):
+        mean, deviation = raw.mean(axis=0), raw.std(axis=0)
+        rows = ((raw - mean) / deviation).astype(np.float32)
+        where = Where("t.py", line, "main")
+        return rows, ScaledRows("StandardScaler", 1 / deviation, -mean / deviation, row_numbers(rows), where)
+
+    def judge(self, training, evaluation, *fits):
+        sides = [
+            {"0": InputSample(tuple(rows[:, :, None] for rows in np.array_split(one, 4)), 4)}
+            for one in (training, evaluation)
+        ]
+        return RULE.from_scalers(ScalerFits(fits), InputFacts(*sides, 3))
+
+    @pytest.mark.parametrize(("shift", "severity"), [(2.0, "warning"), (0.0, "note")])
+    def test_fires_on_evaluation_rows_of_another_fit(self, shift, severity):
+        (training, first), (test, second) = self.scaled(self.RAW[:300], 7), self.scaled(self.RAW[300:] + shift, 9)
+        finding = self.judge(training, test, first, second)
+        assert (finding.severity, finding.where.line, finding.evidence["cause"]) == (severity, 9, "refitted")
+        assert "in line 7" in finding.message
+
+    def test_stays_silent_if_one_fit_made_both(self):
+        rows, first = self.scaled(self.RAW, 7)
+        assert self.judge(rows[:300], rows[300:], first, self.scaled(self.RAW + 2, 9)[1]) is None
+
+    def test_stays_silent_if_rows_of_both_fits_are_trained(self):
+        (ours, first), (theirs, second) = self.scaled(self.RAW[:200], 7), self.scaled(self.RAW[200:] + 2, 9)
+        assert self.judge(np.concatenate([ours, theirs]), theirs, first, second) is None
+
+    def test_stays_silent_if_the_evaluation_rows_are_not_scaled_rows(self):
+        (training, first), (_, second) = self.scaled(self.RAW[:300], 7), self.scaled(self.RAW[300:] + 2, 9)
+        assert self.judge(training, np.tanh(training[:64]), first, second) is None
 
 
 class TestSinglePositions:
