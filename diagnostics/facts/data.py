@@ -36,6 +36,7 @@ class DatasetFacts:
         words: integers (rows_read,), words in the longest text of each row, separated by white space; None if the
             rows hold no text, or most of them the text of another.
         weighted_sampling: whether a sampler draws some rows more often than others; None if not known.
+        sampling_weights: number of weights of PyTorch's WeightedRandomSampler; None without one.
         shuffled: whether training sees the rows in random order; None if not known.
         first_batches: class labels, each (batch_size,), of the first batches in the order in which training
             will see them; empty if the rows are shuffled or carry no class labels.
@@ -58,6 +59,7 @@ class DatasetFacts:
     token_lengths: Array | None = None
     words: Array | None = None
     weighted_sampling: bool | None = False
+    sampling_weights: int | None = None
     shuffled: bool | None = None
     first_batches: tuple[Array, ...] = ()
     distinct_rows: int | None = None

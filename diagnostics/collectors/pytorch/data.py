@@ -249,6 +249,11 @@ def first_labels(dataset: Any, batch_size: int | None, seconds: float | None = N
     return tuple(labels[start : start + batch_size] for start in range(0, count - batch_size + 1, batch_size))
 
 
+def sampling_weights(loader: DataLoader[Any]) -> int | None:
+    """Return the number of weights of a loader's WeightedRandomSampler; None without one."""
+    return len(loader.sampler.weights) if isinstance(loader.sampler, WeightedRandomSampler) else None
+
+
 def dataset_facts(
     sample: Sample,
     *,
@@ -256,6 +261,7 @@ def dataset_facts(
     pad_token_id: int | None = None,
     label_names: tuple[str, ...] | None = None,
     weighted_sampling: bool | None = False,
+    sampling_weights: int | None = None,
     shuffled: bool | None = None,
     first_batches: tuple[Array, ...] = (),
 ) -> DatasetFacts:
@@ -267,6 +273,7 @@ def dataset_facts(
         pad_token_id: id to leave out when tokens are counted.
         label_names: what the classes are called.
         weighted_sampling: see `DatasetFacts`.
+        sampling_weights: see `DatasetFacts`.
         shuffled: see `DatasetFacts`.
         first_batches: see `DatasetFacts`.
     """
@@ -288,6 +295,7 @@ def dataset_facts(
         token_lengths=token_lengths,
         words=None if token_lengths is None else _words(sample.rows, text_columns),
         weighted_sampling=weighted_sampling,
+        sampling_weights=sampling_weights,
         shuffled=shuffled,
         first_batches=first_batches,
         distinct_rows=len({row_digest(row, input_columns(first)) for row in sample.rows}),

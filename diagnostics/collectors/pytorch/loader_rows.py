@@ -14,11 +14,17 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import ConcatDataset, DataLoader, Subset, TensorDataset, WeightedRandomSampler
+from torch.utils.data import ConcatDataset, DataLoader, Subset, TensorDataset
 
 from diagnostics.collectors.isolation.harmless_code import Reading
 from diagnostics.collectors.isolation.sandbox import SandboxEnded, can_sandbox, is_sandboxed, run_sandboxed
-from diagnostics.collectors.pytorch.data import dataset_facts, first_labels, is_shuffled, sample_loaded_rows
+from diagnostics.collectors.pytorch.data import (
+    dataset_facts,
+    first_labels,
+    is_shuffled,
+    sample_loaded_rows,
+    sampling_weights,
+)
 from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.shared.dataset_rows import private, sample_rows
 from diagnostics.collectors.shared.oriented_pairs import ROWS, oriented_pairs
@@ -137,9 +143,11 @@ def _rows(loader: DataLoader[Any], shuffled: bool | None) -> DatasetFacts:
     if shuffled is None:  # a sampler of the user's own: which rows it gives is not asked, only what there is
         there = dataset_facts(sample_rows(loader.dataset, seconds=seconds), weighted_sampling=None)
         return dataclasses.replace(there, labels=None, token_lengths=None)
+    weights = sampling_weights(loader)
     return dataset_facts(
         sample_loaded_rows(loader, seconds=seconds),
-        weighted_sampling=isinstance(loader.sampler, WeightedRandomSampler),
+        weighted_sampling=weights is not None,
+        sampling_weights=weights,
         shuffled=shuffled,
         first_batches=() if shuffled else first_labels(loader.dataset, loader.batch_size, seconds),
     )

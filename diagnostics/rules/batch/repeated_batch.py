@@ -75,6 +75,7 @@ class RepeatedBatch(Rule):
       dataset may fit into one batch.
     - At least 64 rows from the batches of a watched run were checked, and at most an eighth of them are distinct.
       The dataset has at least eight times as many distinct rows as these batches.
+    - PyTorch's `WeightedRandomSampler` has fewer weights than the dataset has rows.
     - The first loss reads the predictions only through an integer index of zeros and ones, with one value for each
       of at least 8 predictions. Such a mask should be boolean: as an index, it reads only rows 0 and 1, again and
       again.
@@ -144,6 +145,21 @@ class RepeatedBatch(Rule):
         )
 
     @check
+    def from_weights(self, dataset: DatasetFacts) -> Finding | None:
+        """Compare the weights of a WeightedRandomSampler with the rows of the dataset."""
+        weights, rows = dataset.sampling_weights, dataset.size
+        if weights is None or rows is None:
+            raise NotApplicable("needs a WeightedRandomSampler and a dataset with a length")
+        if weights >= rows:
+            return None
+        return self.found(
+            f"The WeightedRandomSampler has {count_of(weights, 'weight')} for {rows:,} rows, so it draws only the "
+            f"first {count_of(weights, 'row')} of the dataset. It needs one weight per row, not one per class.",
+            fix="WeightedRandomSampler(class_weights[labels], len(labels))  # a weight for each row",
+            evidence={"weights": weights, "size": rows, "cause": "sampling weights"},
+        )
+
+    @check
     def from_history(self, steps: StepHistory) -> Finding | None:
         """Check whether every step had the same batch."""
         prints = steps.batch_fingerprints
@@ -186,6 +202,8 @@ class RepeatedBatch(Rule):
             if not _left_over(dataset, size):
                 return None
             return self._of_batches(steps.total_steps, size, dataset.size, batch, model)
+        if dataset.sampling_weights is not None and dataset.sampling_weights < dataset.size:
+            return None  # see `from_weights`
         if rows is None or rows.drawn < MANY_ROWS or dataset.distinct_rows is None:
             raise NotApplicable(f"needs {MANY_ROWS} rows from the batches")
         if rows.distinct > DRAWN * min(rows.drawn, dataset.distinct_rows):

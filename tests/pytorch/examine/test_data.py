@@ -274,6 +274,12 @@ class TestWhatIsRead:
         assert len(batches[0]) == 16
         assert max(batches[0]) < 10
 
+    def test_fewer_sampling_weights_than_rows_are_named(self):
+        sampler = torch.utils.data.WeightedRandomSampler([0.5, 1.0, 2.0], 40)
+        report = diagnostics.examine(classifier(), DataLoader(Rows(), 8, sampler=sampler), LOSS)
+        (finding,) = [one for one in report.findings if one.rule == "repeated-batch"]
+        assert finding.evidence["cause"] == "sampling weights"
+
     def test_keys_that_are_no_numbers_reach_the_dataset_as_the_sampler_gives_them(self):
         class Keys(Sampler):
             def __len__(self):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, WeightedRandomSampler, default_collate
+from torch.utils.data import DataLoader, default_collate
 
 from diagnostics.collectors.isolation.iterators import iterators_kept
 from diagnostics.collectors.pytorch.activations import (
@@ -46,6 +46,7 @@ from diagnostics.collectors.pytorch.data import (
     is_shuffled,
     rows_at,
     sample_loaded_rows,
+    sampling_weights,
     to_device,
 )
 from diagnostics.collectors.pytorch.dependence.measure import PARTS, measure
@@ -207,10 +208,11 @@ class PyTorchPipeline(Pipeline):
             yield workers
         yield self.reread()
         sample = sample_loaded_rows(self.loader, self.rows(self.loader.dataset))
-        shuffled = is_shuffled(self.loader)
+        shuffled, weights = is_shuffled(self.loader), sampling_weights(self.loader)
         yield dataset_facts(
             sample,
-            weighted_sampling=isinstance(self.loader.sampler, WeightedRandomSampler),
+            weighted_sampling=weights is not None,
+            sampling_weights=weights,
             shuffled=shuffled,
             first_batches=(
                 first_labels(self.rows(self.loader.dataset), self.loader.batch_size) if shuffled is False else ()

@@ -37,6 +37,19 @@ class TestOneRow:
             RULE.from_dataset(rows(None, 500), IMAGES)
 
 
+class TestSampler:
+    def test_fires_on_a_weight_per_class(self):
+        finding = RULE.from_weights(DatasetFacts(1000, 500, weighted_sampling=True, sampling_weights=3))
+        assert (finding.severity, finding.evidence["weights"]) == ("warning", 3)
+
+    def test_is_silent_on_a_weight_per_row(self):
+        assert RULE.from_weights(DatasetFacts(1000, 500, weighted_sampling=True, sampling_weights=1000)) is None
+
+    def test_needs_the_sampler(self):
+        with pytest.raises(NotApplicable):
+            RULE.from_weights(DatasetFacts(1000, 500))
+
+
 class TestOneBatch:
     @pytest.mark.parametrize("batch", [IMAGES, SENTENCES], ids=["images", "sentences"])
     def test_fires_on_a_generator_of_one_batch(self, batch):
