@@ -270,7 +270,7 @@ def of_keras(
         reported: returns, of the model and until a deadline, what `evaluate` reported and the predictions for it.
         on_kept: called with what takes the batches of the training, if copies may be trained on them. It lives as
             long as the look.
-        step_answers: returns what a train step of the script's was seen to compare, of a model without a `call`.
+        step_answers: returns what a train step of the script's was seen to compare.
     """
     if sys.modules["keras"].backend.backend() != "tensorflow":
         return None
@@ -304,14 +304,17 @@ def of_keras(
         model = held()
         if model is None:
             return "the script has freed its model"
+        traced = step_answers()
+        same = None if traced is None else traced.facts(kept)
         if (why := objection(model)) is not None:
-            traced = step_answers()
-            same = None if traced is None else traced.facts(kept)
             return why if same is None else (DependenceFacts(sameness=same, trained=True),)
         with global_states_kept(*generators_of(model)):
             trained.model, trained.deadline = model, deadline
             trained.asked = KerasSubject(model, kept, deadline)
             facts = measure(trained.asked)
+            if same is not None:  # a train step draws noise, a call need not
+                asked = facts.sameness and replace(facts.sameness, known=same.known, terms=same.terms)
+                facts = replace(facts, sameness=asked or same)
             compared = reported(model, deadline)
             further = () if compared is None else (compared,)
             found = replace(facts, trained=True), describe_model(model), *checks.facts("end"), *further

@@ -36,9 +36,9 @@ class IgnoresInput(Rule):
     Trains a copy of the model on one batch and compares its predictions for different examples, before and after
     training. If the model's target is its own input, as for an autoencoder, the rule compares the predictions of
     the trained model. It does the same if no target is known, as in a custom `train_step`, and the output is as
-    large as the only input. If a Keras model has no `call`, because its `train_step` calls an encoder and a
-    decoder, the rule recomputes the traced step and compares the tensors that its loss compares. A softmax over a
-    single unit is found without training, because every prediction is 1.
+    large as the only input. If a Keras model has its own `train_step`, the rule recomputes the traced step and
+    compares the tensors that its loss compares, even if the model has no `call`. A softmax over a single unit is
+    found without training, because every prediction is 1.
 
     ## Why it is bad
     The input does not reach the output, so training can only find the best constant prediction. The loss still
@@ -71,6 +71,9 @@ class IgnoresInput(Rule):
     If the mean input is close to 0 or the target is not known, the predictions must vary less than 1% as much as
     the inputs. The inputs must also have structure: up to 8 principal components fitted to half of a batch must
     keep at least half of the variance of the other half. The mean is the best prediction for pure noise.
+
+    If the loss of the steps is not known, because a `train_step` returns only its terms, the predictions must vary
+    less than 1% as much as the inputs, and one term of the loss must have fallen to 1% of their sum.
 
     ## Known problems
     Batches in which all inputs or all labels are equal are not checked. Nothing is reported if the copy's loss
@@ -146,7 +149,7 @@ class IgnoresInput(Rule):
 
     @check
     def from_answers(
-        self, dependence: DependenceFacts, steps: StepHistory, losses: LossHistory, _: Verdicts
+        self, dependence: DependenceFacts, steps: StepHistory, losses: LossHistory | None, _: Verdicts
     ) -> Finding | None:
         """Compare a trained autoencoder's reconstructions of different inputs."""
         same = dependence.sameness
@@ -154,7 +157,11 @@ class IgnoresInput(Rule):
             raise NotApplicable("needs a trained model whose output has the size of its input")
         if steps.total_steps < STEPS:
             raise NotApplicable(f"needs at least {STEPS} steps")
-        if not same.answers < MAX_SPREAD or not same.apart < NEAR or _still_falls(losses):
+        if losses is None and not _of_terms(same):
+            raise NotApplicable("needs the loss at each step, or the terms of the loss")
+        if not same.answers < (MAX_SPREAD if losses else CONSTANT) or not same.apart < NEAR:
+            return None
+        if losses is not None and _still_falls(losses):
             return None
         if not (same.known and same.level > LEVEL) and not _loses_structure(same):
             return None
@@ -199,12 +206,12 @@ def _of_components(same: SamenessFacts) -> str:
 def _of_terms(same: SamenessFacts) -> str:
     """Say which term of the loss has vanished beside the others; nothing if none has, or one is negative."""
     total, least = sum(same.terms), min(same.terms, default=0)
-    if len(same.terms) < 2 or least < 0 or least > SMALL_TERM * total:
+    if len(same.terms) < 2 or not -ROUNDING * total <= least <= SMALL_TERM * total:
         return ""
     return (
-        f" The loss of a batch is the sum of {len(same.terms)} terms: one has fallen to {least:.2g}, while the "
-        f"largest is {max(same.terms):.2g}. If the first is the KL term of a variational autoencoder, the decoder "
-        "ignores its code."
+        f" The loss of a batch is the sum of {len(same.terms)} terms: one has fallen to {max(0, least):.2g}, "
+        f"while the largest is {max(same.terms):.2g}. If the first is the KL term of a variational autoencoder, "
+        "the decoder ignores its code."
     )
 
 

@@ -179,17 +179,17 @@ class FitObserver:
         self._trainings.keep(training, look)
 
     def _step_answers(self, model: Any) -> StepAnswers | None:
-        """Listen to a train step that calls the parts of a small model, if there will be a second look."""
+        """Listen to the own train step of a small model, if there will be a second look."""
         import keras
 
         if keras.backend.backend() != "tensorflow" or not self._trainings.looks_again:
             return None
         from diagnostics.collectors.keras.dependence.kept_batch import size_of
         from diagnostics.collectors.keras.discover.step_answers import StepAnswers
-        from diagnostics.collectors.keras.model import has_call, has_own_train_step
+        from diagnostics.collectors.keras.model import has_own_train_step
         from diagnostics.run.looks import LARGEST_HELD
 
-        if has_call(model) or not has_own_train_step(model) or size_of(model) > LARGEST_HELD:
+        if not has_own_train_step(model) or size_of(model) > LARGEST_HELD:
             return None
         return StepAnswers(self._trainings.guard.attempt)
 

@@ -39,7 +39,7 @@ class Training:
         plain_loss: of such a training, if it is known: its kind, and how many classes it tells apart.
         model: of a PyTorch loop or a Trainer, a weak twin of the script's; None once that is freed.
         batches: returns what keeps those of its training, while the second look wants them.
-        step_answers: what a train step of a Keras model without a `call` compares with its input.
+        step_answers: what the own train step of a Keras model compares with its input.
         walk: an examination whose overfit waits for the end of the training; None if nothing waits.
         places: lines of the script that the training goes through.
         continues: the training before it of the same model; None if it is the first.

@@ -1,10 +1,15 @@
 """What a train step of a model without `call` compares with its input, computed again from the traced graph."""
 
+import time
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.keras.dependence.kept_batch import keep_batch
 from diagnostics.collectors.keras.discover.step_answers import StepAnswers
+from diagnostics.run import looks
 from tests.keras.fits import keras, layers, tf
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -98,6 +103,29 @@ def test_terms_are_those_of_the_weights_at_the_end():
     code = model.encoder(KEPT.inputs[0])
     expected = float(squares(KEPT.inputs[0], model.decoder(code))), 0.25 * float(tf.reduce_mean(code**2))
     assert found.terms == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_call_is_asked_for_the_answers_and_the_step_for_the_terms():
+    class Called(Parts):
+        def call(self, x):
+            return 0.0 * self.decoder(self.encoder(x))
+
+    keras.utils.set_random_seed(0)
+    model = Called(squares)
+    model.compile("sgd")
+    answers = StepAnswers(attempt)
+    pipeline = SimpleNamespace(batch_parts=(ROWS[:32], None, None), model=model)
+    look = looks.of_keras(model, pipeline, FaultGuard(), step_answers=lambda: answers)
+    model.fit(ROWS, batch_size=32, verbose=0)
+    model(ROWS[:2])  # builds it
+    same = look(time.monotonic() + 60, lambda: None)[0].sameness
+    assert (same.answers, same.known, len(same.terms)) == (0, True, 2)
+
+
+def test_a_part_of_the_input_is_not_the_input():
+    model = Parts(lambda x, answer: squares(x[:, 4:], answer))
+    model.decoder = keras.Sequential([keras.Input((4,)), layers.Dense(16)])
+    assert seen(model).known is False
 
 
 def test_nothing_of_the_model_changes():

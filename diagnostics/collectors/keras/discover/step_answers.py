@@ -1,6 +1,7 @@
 """Computes again what a `train_step` of the script's compared with its input, from the graph that was traced.
 
-A model whose `train_step` calls its parts, such as an encoder and a decoder, has no `call` that could be asked.
+A model whose `train_step` calls its parts, such as an encoder and a decoder, may have no `call` that could be
+asked. If it has one, that does not say what the loss compares.
 """
 
 from __future__ import annotations
@@ -86,7 +87,8 @@ class StepAnswers:
         if traced.is_entropy and like.min() >= 0 and like.max() <= 1 and (answers.min() < 0 or answers.max() > 1):
             answers = 1 / (1 + np.exp(-answers))  # the loss reads logits
         rows = min(size, len(kept.inputs[0]))
-        found = sameness(answers[:rows], like[:rows], known=True)
+        is_input = like[0].size == given[0].size  # not a part of it, such as the steps to forecast
+        found = sameness(answers[:rows], like[:rows], known=is_input)
         return found and replace(found, terms=tuple(map(float, terms)))
 
     # Events of the script. Each of these is called through `safely`.

@@ -106,7 +106,7 @@ class TestGivesBackTheMean:
         history = recorded(
             total_steps=steps, steps=np.arange(steps), layers=(), learning_rates=np.full((steps, 1), 0.1)
         ).steps
-        losses = LossHistory(np.arange(steps), np.linspace(1.0, ends, steps))
+        losses = ends and LossHistory(np.arange(steps), np.linspace(1.0, ends, steps))
         return IgnoresInput().from_answers(seen, history, losses, Verdicts(frozenset(), frozenset()))
 
     def test_fires_on_a_collapsed_autoencoder(self):
@@ -133,6 +133,18 @@ class TestGivesBackTheMean:
     @pytest.mark.parametrize("terms", [(0.4,), (0.4, 0.1), (0.4, -1e-5)])
     def test_says_nothing_of_terms_that_have_not(self, terms):
         assert "terms" not in self.judge(terms=terms).message
+
+    def test_a_term_may_fall_below_zero_by_rounding(self):
+        assert "one has fallen to 0, while" in self.judge(terms=(0.43, -2e-9)).message
+
+    def test_a_vanished_term_replaces_the_losses(self):
+        assert self.judge(answers=1e-4, ends=None, terms=(0.43, 4.5e-5)).severity == "warning"
+        assert self.judge(ends=None, terms=(0.43, 4.5e-5)) is None  # they vary, and may vary more later
+
+    @pytest.mark.parametrize("terms", [(), (0.4, 0.1)])
+    def test_needs_the_losses_where_no_term_has_vanished(self, terms):
+        with pytest.raises(NotApplicable):
+            self.judge(answers=1e-4, ends=None, terms=terms)
 
     @pytest.mark.parametrize("early", [{"steps": 150}, {"trained": False}])
     def test_needs_a_trained_model(self, early):
