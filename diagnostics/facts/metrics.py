@@ -87,6 +87,31 @@ class Evaluation:
 
 
 @frozen
+class MetricState:
+    """A metric object that takes the mean of the samples it was given, as the script read it during a training.
+
+    Attributes:
+        name: of the object.
+        kind: its class.
+        counts: samples at each read; training steps are between two reads.
+        totals: sums of the values of these samples.
+        resets: after the first read.
+        compares: whether it compares predictions with targets.
+        trained: whether it also gets samples between training steps; None if not known.
+        where: the line that read it; None if it is not known.
+    """
+
+    name: str
+    kind: str
+    counts: tuple[float, ...]
+    totals: tuple[float, ...]
+    resets: int = 0
+    compares: bool = True
+    trained: bool | None = None
+    where: Where | None = None
+
+
+@frozen
 class MetricLedger:
     """What a run reports about its predictions.
 
@@ -97,6 +122,7 @@ class MetricLedger:
         reads: what the loss of the training takes the outputs for; None if not known.
         trained_spread: standard deviation of the targets of the training, if its loss is the squared error of one
             number; None otherwise.
+        states: metric objects that were read repeatedly.
     """
 
     described: ClassVar[str] = "predictions and targets of a metric that the script reports"
@@ -106,3 +132,4 @@ class MetricLedger:
     evaluations: tuple[Evaluation, ...] = ()
     reads: Reads | None = None
     trained_spread: float | None = None
+    states: tuple[MetricState, ...] = ()

@@ -74,6 +74,8 @@ layer_call = OutermostTap("__call__", _LAYER)
 maybe_build = OutermostTap("_maybe_build", _LAYER)
 loss_call = Tap("__call__", "keras.src.losses.loss:Loss")
 model_call = _ModelCalls("__call__", "keras.src.models.model:Model")
+mean_result = Tap("result", "keras.src.metrics.reduction_metrics:Mean")
+metric_reset = Tap("reset_state", "keras.src.metrics.metric:Metric", "keras.src.metrics.reduction_metrics:Mean")
 variable_assign = Tap("assign", "keras.src.backend.common.variables:Variable")
 
 optimizer_init = Tap("__init__", _OPTIMIZER)

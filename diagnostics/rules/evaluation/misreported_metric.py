@@ -12,10 +12,12 @@ from diagnostics.facts.written import ComparedPairs, WrittenPatterns
 from diagnostics.rules.shared.metric_calls import (
     Accumulated,
     MeanOfBatches,
+    NeverReset,
     Swapped,
     accumulated,
     evaluations_of,
     mean_of_batches,
+    never_reset,
     swapped,
 )
 from diagnostics.rules.shared.metric_values import Contradiction, contradictions
@@ -58,6 +60,7 @@ COLLECT: Final[Fix] = (
     "collect the predictions and targets of all batches, and call the metric once after the loop",
     "use a stateful metric, such as one from torchmetrics or evaluate, which accumulates over batches",
 )
+RESET: Final[Fix] = "metric.reset_state()  # at the start of each epoch or evaluation"
 EMPTY: Final[Fix] = "all_predictions, all_targets = [], []  # at the start of each evaluation"
 
 
@@ -77,12 +80,14 @@ class MisreportedMetric(Rule):
 
     Under `diagnose run`, the rule also tracks the script's calls to scikit-learn's metrics. It looks for a
     separate call for each batch of an evaluation, for lists that grow from epoch to epoch, and for targets that
-    are passed as predictions.
+    are passed as predictions. In custom loops around a Keras optimizer, it reads what metric objects that take a
+    mean (`Mean`, the accuracies, the errors) have added up when the script calls `result()`.
 
     ## Why it is bad
     F1, R² and RMSE are not means over rows, so their mean over batches is a different number, which changes with
     the batch size. If the labels are not shifted, even a good language model has an accuracy close to 0. If lists
-    are never cleared, the metric of the last epoch still includes the predictions of the first.
+    are never cleared, or metric objects never reset, the metric of the last epoch still includes the predictions
+    of the first.
 
     ## Example
     ```python
@@ -114,13 +119,23 @@ class MisreportedMetric(Rule):
     - Lists that grow: each call begins with the rows of the previous call and repeats the same targets once more.
     - Swapped arguments: the second argument stays the same from call to call, while the first argument changes.
 
+    A metric object of Keras must be read at least 3 times with training steps of the same optimizer in between. It
+    must grow by the same number of samples each time, never be reset, and differ by at least 1% from the mean of
+    the latest samples. It must get its samples only outside of training steps, or another metric object that is
+    read at least as often must be reset between reads. A metric next to a reset one of the same kind with the same
+    samples is that of the whole training, and is not reported. The finding is a note for a `Mean` of evaluations
+    if no other metric is reset, and for a metric of the training if only metrics of evaluations are reset, or one
+    of the same kind at other times.
+
     A comparison in the script must have at least 32 rows and at most 100 different values. The share of equal rows
     must be at least 0.02 larger than the share of equal pairs, and less than 1: comparing an array with itself
     gives a mask of the pairs with the same label.
 
     ## Known problems
     Other numbers that the script prints, metrics under other names, and metrics of models with several outputs are
-    not checked. Comparisons in functions are not checked, because their values are gone at the end of the script.
+    not checked. Of metric objects, only means are checked, not `AUC`, `Precision` or `MeanIoU`. A metric over a
+    stream, where each part is first predicted and then trained on, is reported although it is meant to add up.
+    Comparisons in functions are not checked, because their values are gone at the end of the script.
 
     ## Sources
     Forman and Scholz, "Apples-to-apples in cross-validation studies" (2010), on averaging F1; the release notes
@@ -151,6 +166,15 @@ class MisreportedMetric(Rule):
             *(self._of_mean(mean) for series in ledger.series if (mean := mean_of_batches(series))),
         ]
         return found[0] if found else None
+
+    @check
+    def from_states(self, ledger: MetricLedger) -> Finding | None:
+        """Look for a metric object that is never reset between evaluations."""
+        if not ledger.states:
+            raise NotApplicable("needs a metric object that is read repeatedly during the training")
+        kept = [one for state in ledger.states if (one := never_reset(state, ledger.states))]
+        kept.sort(key=lambda one: not one.is_certain)
+        return self._of_kept(kept[0]) if kept else None
 
     @check
     def from_source(self, written: WrittenPatterns) -> Finding | None:
@@ -216,6 +240,26 @@ class MisreportedMetric(Rule):
                 "recomputed": one.latest,
             },
             where=one.call.where,
+        )
+
+    def _of_kept(self, one: NeverReset) -> Finding:
+        kind, samples, reads = one.state.kind, one.state.counts[-1], len(one.state.counts)
+        return self.found(
+            f"{kind} was read {reads} times with training steps in between, but never reset. Its latest value, "
+            f"{one.value:.4g}, is the mean over {samples:,.0f} samples, {one.rows:,.0f} for each read, and so "
+            f"includes results of earlier weights. The latest {one.rows:,.0f} samples alone give "
+            f"{one.latest:.4g}.",
+            fix={"keras": RESET},
+            evidence={
+                "metric": kind,
+                "name": one.state.name,
+                "rows": one.rows,
+                "times": reads,
+                "reported": one.value,
+                "recomputed": one.latest,
+            },
+            severity=None if one.is_certain else "note",
+            where=one.state.where,
         )
 
     def _of_swapped(self, one: Swapped) -> Finding:

@@ -10,11 +10,13 @@ import numpy as np
 
 from diagnostics.facts.array import Array
 from diagnostics.facts.loss_contracts import Reads
-from diagnostics.facts.metrics import OF_NUMBERS, Evaluation, MetricCall, MetricLedger
+from diagnostics.facts.metrics import OF_NUMBERS, Evaluation, MetricCall, MetricLedger, MetricState
 
 from .metric_values import BATCHES, NO_MEANS, NUMERIC, ROWS, class_values, least_gap, metric_of, number_values
 
 EPOCHS = 2  # calls between which optimizers step, at least
+DIFFERENCE = 0.01  # relative, between a metric object and the latest evaluation
+READS = 3  # of a metric object, with training steps in between
 
 
 def evaluations_of(ledger: MetricLedger) -> list[Evaluation]:
@@ -148,6 +150,54 @@ def accumulated(series: Sequence[MetricCall]) -> Accumulated | None:
     last = series[-1]
     alone = MetricCall(last.metric, last.truth[-rows:], last.answers[-rows:], last.average)
     return Accumulated(last, rows, len(last.truth) // rows, value_of(last), value_of(alone))
+
+
+@dataclass(frozen=True)
+class NeverReset:
+    """A metric object that adds the samples of each evaluation to those of the earlier ones.
+
+    Attributes:
+        state: of the object.
+        rows: samples of one evaluation.
+        value: that the latest read returned.
+        latest: the mean of the latest evaluation alone.
+        is_certain: whether the script cannot have meant it.
+    """
+
+    state: MetricState
+    rows: float
+    value: float
+    latest: float
+    is_certain: bool
+
+
+def never_reset(state: MetricState, states: Sequence[MetricState]) -> NeverReset | None:
+    """Return how a metric object kept the samples of earlier evaluations, if it did.
+
+    Args:
+        state: of the object.
+        states: of all metric objects of the training.
+    """
+    rows, totals = state.counts[0], state.totals
+    even = np.allclose(np.diff(state.counts), rows, rtol=1e-3)
+    # A mean to which each epoch adds one value is meant to go on.
+    if state.resets or len(state.counts) < READS or not even or rows < (1 if state.compares else 2):
+        return None
+    others = [one for one in states if one.resets >= len(one.counts) - 1 and len(one.counts) >= len(state.counts)]
+    if state.trained is not False and not others:
+        return None  # a running mean during a single epoch
+    value, latest = totals[-1] / state.counts[-1], (totals[-1] - totals[-2]) / rows
+    if abs(value - latest) < DIFFERENCE * max(abs(value), abs(latest)):
+        return None
+    alike = [one for one in others if one.kind == state.kind and one.trained == state.trained]
+    if any(np.allclose((one.counts[-1], one.totals[-1]), (rows, totals[-1] - totals[-2]), 1e-3) for one in alike):
+        return None  # that of the whole training, beside that of each epoch
+    if state.trained is False:
+        return NeverReset(state, rows, value, latest, is_certain=state.compares or bool(others))
+    is_certain = bool(state.trained) and any(one.trained for one in others)
+    return NeverReset(
+        state, rows, value, latest, is_certain and all(np.isclose(one.counts[-1], rows) for one in alike)
+    )
 
 
 def _begins_with(whole: Array, part: Array) -> bool:

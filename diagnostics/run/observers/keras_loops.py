@@ -14,6 +14,7 @@ from diagnostics.collectors.shared.script_line import script_line
 from diagnostics.config import shows_batch
 from diagnostics.facts.calls import FrozenCalls, ObjectLedger
 from diagnostics.facts.data import FrozenDraws
+from diagnostics.facts.metrics import MetricLedger
 from diagnostics.facts.where import Places, Where
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_keras, of_tape
@@ -25,6 +26,7 @@ from diagnostics.taps.tap import Unsubscribe, subscribe
 from .training import Training, Trainings
 
 if TYPE_CHECKING:
+    from diagnostics.collectors.keras.discover.metric_states import MetricStates
     from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
     from diagnostics.collectors.keras.discover.tape_watcher import TapeLoopWatcher
     from diagnostics.collectors.keras.discover.traced_draws import TracedDraws
@@ -49,13 +51,14 @@ class _TapeWatch:
     losses: LayerLosses
     own_losses: tuple[OwnLoss, ...]  # of its layers
     evaluated: ObjectLedger | None = None
+    metrics: MetricLedger | None = None
 
     def _report(self) -> Report:
         from diagnostics.api.watch_report import watch_report
 
         tapes = self.loop.tapes.facts() if self.alone() else None
         unread = self.losses.of_loop(self.own_losses)
-        facts = (self.loop.graph, tapes, self.evaluated, unread)
+        facts = (self.loop.graph, tapes, self.evaluated, unread, self.metrics)
         return watch_report(self.loop, self.loop.name, tuple(fact for fact in facts if fact is not None))
 
 
@@ -90,13 +93,22 @@ class KerasLoopObserver:
 
     def find(self) -> None:
         """Observe from now on: Keras on TensorFlow is there."""
+        from diagnostics.collectors.keras.discover.metric_states import MetricStates
         from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
         from diagnostics.collectors.keras.discover.traced_draws import TracedDraws
 
+        states = MetricStates(self._trainings.guard)
+
+        def stepped(optimizer: Any) -> None:
+            self._trainings.guard.attempt(states.stepped, optimizer)
+            loop_stepped(optimizer)
+
         self._finder = TapeLoopFinder(
-            self._watch, self._trainings.fault, on_step=loop_stepped, on_broken=self._trainings.on_broken
+            self._watch, self._trainings.fault, on_step=stepped, on_broken=self._trainings.on_broken
         )
         self._at_close.callback(self._finder.close)
+        self._at_close.callback(self._trainings.guard.attempt, self._add_states, states)
+        self._at_close.callback(states.listen())
         self._at_close.callback(self._trainings.guard.attempt, self._add_unapplied, self._finder.unapplied)
         self._at_close.callback(self._trainings.guard.attempt, self._add_frozen)
         draws = TracedDraws(self._trainings.guard)
@@ -143,6 +155,11 @@ class KerasLoopObserver:
     def _add_frozen(self) -> None:
         for calls in self.handed.frozen():
             self._trainings.begin(Training(watching=_Watch(functools.partial(_of_frozen, calls))))
+
+    def _add_states(self, states: MetricStates) -> None:
+        watches = [each.watching for each in self._trainings.all if isinstance(each.watching, _TapeWatch)]
+        if watches and (facts := states.facts()):
+            watches[-1].metrics = MetricLedger(states=facts)
 
     def _add_draws(self, traced: TracedDraws) -> None:
         if self._trainings.all:

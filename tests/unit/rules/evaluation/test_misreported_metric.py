@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.metrics import Evaluation, MetricCall, MetricLedger
+from diagnostics.facts.metrics import Evaluation, MetricCall, MetricLedger, MetricState
 from diagnostics.facts.where import Where
 from diagnostics.facts.written import ComparedPairs, WrittenPatterns
 from diagnostics.rules.evaluation.metric_on_logits import MetricOnLogits
@@ -286,9 +286,65 @@ def test_names_logits_compared_with_one_half_before_a_metric():
 
 
 def test_needs_an_evaluation_or_calls():
-    for check in (RULE.from_evaluations, RULE.from_calls, ON_LOGITS.from_evaluations):
+    for check in (RULE.from_evaluations, RULE.from_calls, RULE.from_states, ON_LOGITS.from_evaluations):
         with pytest.raises(NotApplicable):
             check(MetricLedger())
+
+
+def state(kind="BinaryAccuracy", *, means=(0.5, 0.7, 0.8, 0.9), rows=200, resets=0, **options):
+    """Return a metric object to which each epoch adds samples, or which each epoch resets."""
+    whole = len(means) * [rows] if resets else rows * np.arange(1, len(means) + 1)
+    totals = rows * np.array(means)
+    totals = totals if resets else totals.cumsum()
+    return MetricState(kind, kind, tuple(map(float, whole)), tuple(map(float, totals)), resets, **options)
+
+
+def of_states(*states):
+    finding = RULE.from_states(MetricLedger(states=states))
+    return finding and (finding.severity, finding.evidence["times"], round(finding.evidence["recomputed"], 3))
+
+
+RESET = state("Mean", means=(0.9, 0.6, 0.5, 0.4), rows=9, resets=4, compares=False, trained=True)
+
+
+def test_names_an_evaluation_metric_that_is_never_reset():
+    assert of_states(state(trained=False)) == ("warning", 4, 0.9)
+    assert of_states(state(trained=False), RESET) == ("warning", 4, 0.9)
+
+
+def test_names_a_training_metric_that_is_never_reset():
+    assert of_states(state(trained=True), RESET) == ("warning", 4, 0.9)
+    other = state("Mean", rows=9, compares=False, trained=True)  # of another loss
+    assert of_states(other, RESET) == ("warning", 4, 0.9)
+    assert of_states(state(trained=True), state(means=(0.4, 0.5, 0.6, 0.7), resets=4, trained=False))[0] == "note"
+
+
+def test_a_mean_of_numbers_alone_is_a_note():
+    """It may be that of all episodes."""
+    returns = state("Mean", rows=10, compares=False, trained=False)
+    assert of_states(returns) == ("note", 4, 0.9)
+    assert of_states(returns, RESET)[0] == "warning"
+
+
+@pytest.mark.parametrize(
+    "states",
+    [
+        [state(resets=4, trained=False)],
+        [state(trained=True)],  # during a single epoch
+        [state()],
+        [state(means=(0.5, 0.9), trained=False)],
+        [state(means=(0.8, 0.8, 0.8), trained=False)],
+        [
+            state("Mean", means=(0.9, 0.6, 0.5, 0.4), rows=9, compares=False, trained=True),
+            RESET,
+        ],  # of the whole run
+        [state("Mean", rows=1, compares=False, trained=False), RESET],  # of one number of each epoch
+        [state(means=(0.5, 0.6, 0.7, 0.8, 0.9), trained=True), RESET],  # read more often
+        [MetricState("a", "BinaryAccuracy", (200, 500, 600), (100, 400, 480), trained=False)],  # whatever comes
+    ],
+)
+def test_accepts_metrics_that_are_meant_to_add_up(states):
+    assert of_states(*states) is None
 
 
 def pairs(of_pairs, of_rows, rows=250, kinds=2):
