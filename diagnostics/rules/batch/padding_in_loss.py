@@ -6,9 +6,16 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
+from diagnostics.facts.array import Array
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts
 
 SMALL = 0.05  # of the positions in the loss: below it the padding has little effect
+ROWS, PADDED, LENGTHS = (
+    8,
+    0.25,
+    3,
+)  # rows whose padding is inferred, share of them that is padded, and their lengths
+FEWER = 0.75  # of the ids: tags are fewer, while a text that is written anew has as many
 
 
 class PaddingInLoss(Rule):
@@ -17,7 +24,8 @@ class PaddingInLoss(Rule):
     ## What it does
     Checks the labels where the attention mask is 0, in a batch with one label per token. These labels should have
     the value that the loss ignores (-100 by default). For decoders from transformers, whose labels are not aligned
-    with the input, it looks for label rows that end with several pad tokens.
+    with the input, it looks for label rows that end with several pad tokens. Without an attention mask, an id is
+    taken for padding if it only fills one end of the rows and its label occurs nowhere else.
 
     ## Why it is bad
     The label at padding positions is always the same and is learned within a few steps, so the loss soon looks
@@ -41,9 +49,16 @@ class PaddingInLoss(Rule):
     example does not count, because its label may be an end-of-text token that doubles as the pad token, which a
     language model has to learn.
 
+    Without an attention mask, the batch needs at least 8 rows. One id must fill the end (or the beginning) of at
+    least a quarter of them, at least 3 different numbers of times, and occur nowhere else. These positions must
+    have one label, and the others at least two other labels. There must be at most 75% as many labels as ids: an
+    output text with the same vocabulary may need the padding to end.
+
     ## Known problems
-    The rule does not check Keras models whose masks or sample weights may exclude the padding, or decoders from
-    other libraries whose labels are not aligned with the input.
+    Without an attention mask, the rule misses padding whose label also occurs elsewhere, such as "no entity". A
+    final state with a label of its own looks like padding. The rule does not check Keras models whose masks or
+    sample weights may exclude the padding, or decoders from other libraries whose labels are not aligned with the
+    input.
 
     ## Sources
     PyTorch's documentation for `torch.nn.CrossEntropyLoss` (`ignore_index`); the Hugging Face course, chapter 7,
@@ -55,13 +70,17 @@ class PaddingInLoss(Rule):
     @check
     def from_loss(self, batch: BatchFacts, loss: LossFacts, model: ModelFacts) -> Finding | None:
         """Count the labels at padding that count in the loss."""
-        labels, ids, mask = batch.labels, batch.token_ids, batch.attention_mask
+        labels, ids, mask = _class_numbers(batch.labels), _token_ids(batch), batch.attention_mask
         if any(name.startswith("decoder_") for name in (*batch.inputs, *model.input_names)):
             return self._of_decoder(batch, loss, model)
         if labels is None or ids is None or labels.shape != ids.shape or labels.dtype.kind not in "iu":
             raise NotApplicable("needs one class label per token")
+        pad = None
+        if mask is None and loss.class_weights is False:  # otherwise the class at padding may weigh nothing
+            pad = _padding_id(ids, labels, batch.ignore_index)
+            mask = None if pad is None else (ids != pad).astype(int)
         if mask is None or mask.shape != labels.shape or not np.isin(mask, (0, 1)).all():
-            raise NotApplicable("needs an attention mask with a 0 or 1 for each token")
+            raise NotApplicable("needs an attention mask with a 0 or 1 for each token, or an id that only pads")
         if loss.kind != "cross_entropy":
             raise NotApplicable("needs a cross-entropy loss")
         if loss.masked is None and model.library == "keras":
@@ -82,12 +101,14 @@ class PaddingInLoss(Rule):
         one = number == 1
         harmless = " This share does little harm, but it is larger in batches of shorter texts." if small else ""
         what = f"label {carried[0]}" if len(carried) == 1 else f"labels {carried[0]} to {carried[-1]}"
+        where = "the attention mask is 0" if pad is None else f"the id is {pad}, which only fills up rows"
+        copied = bool((labels == ids).all())
         return self.found(
             f"{number:,} of the {total:,} labels that count in this batch's loss ({share:.0%}) "
-            f"{'is at a padding position' if one else 'are at padding positions'} ({what}), where the attention "
-            "mask is 0. The model learns these labels within a few steps, so the loss makes the model look "
-            f"better than it is, and the real tokens count for less.{harmless}",
-            fix=_fixes(batch),
+            f"{'is at a padding position' if one else 'are at padding positions'} ({what}), where {where}. The "
+            "model learns these labels within a few steps, so the loss makes the model look better than it is, "
+            f"and the real tokens count for less.{harmless}",
+            fix=_fixes(batch.ignore_index, copied, "attention_mask == 0" if pad is None else f"ids == {pad}"),
             evidence={
                 "labels_at_padding": number,
                 "labels_in_loss": total,
@@ -136,12 +157,47 @@ class PaddingInLoss(Rule):
         )
 
 
-def _fixes(batch: BatchFacts) -> dict[str, Fix]:
-    ignore = -100 if batch.ignore_index is None else batch.ignore_index
-    line = f"labels = labels.masked_fill(attention_mask == 0, {ignore})"
-    copied = (
-        batch.labels is not None and batch.token_ids is not None and bool((batch.labels == batch.token_ids).all())
-    )
+def _class_numbers(labels: Array | None) -> Array | None:
+    """Return one number per token, also for one-hot labels and for labels with a last axis of length 1."""
+    if labels is None or labels.ndim != 3:
+        return labels
+    if labels.shape[2] == 1:
+        return labels[..., 0]
+    one_hot = np.isin(labels, (0, 1)).all() and (labels.sum(axis=2) == 1).all()
+    return np.asarray(labels.argmax(axis=2)) if one_hot else labels
+
+
+def _token_ids(batch: BatchFacts) -> Array | None:
+    """Return the token ids by their name, or else the only integers (size, length) in the batch."""
+    integers = [values for values in batch.inputs.values() if values.ndim == 2 and values.dtype.kind in "iu"]
+    return batch.token_ids if batch.token_ids is not None else integers[0] if len(integers) == 1 else None
+
+
+def _padding_id(ids: Array, labels: Array, ignored: int | None) -> int | None:
+    """Return the id that fills one end of rows up to their length and has a tag of its own; None if none does."""
+    if ids.ndim != 2 or len(ids) < ROWS:
+        return None
+    for end in (-1, 0):
+        values, counts = np.unique(ids[:, end], return_counts=True)
+        for pad in values[counts >= PADDED * len(ids)]:
+            padding = ids == pad
+            lengths, filled = padding.sum(axis=1), padding[:, ::-1] if end else padding
+            own, others = (set(np.unique(labels[part]).tolist()) - {ignored} for part in (padding, ~padding))
+            if (
+                (filled == (np.arange(ids.shape[1]) < lengths[:, None])).all()
+                and (lengths > 1).mean() >= PADDED
+                and len(np.unique(lengths)) >= LENGTHS
+                and len(own) == 1 < len(others)
+                and not own & others
+                and len(own | others) <= FEWER * len(np.unique(ids))
+            ):
+                return int(pad)
+    return None
+
+
+def _fixes(ignore_index: int | None, copied: bool, padding: str) -> dict[str, Fix]:
+    ignore = -100 if ignore_index is None else ignore_index
+    line = f"labels = labels.masked_fill({padding}, {ignore})"
     collator = (
         "DataCollatorForLanguageModeling(tokenizer, mlm=False)"
         if copied

@@ -13,6 +13,7 @@ from diagnostics.facts.array import Array
 from diagnostics.facts.course import RowLedger, SimpleFit, TargetHistory
 from diagnostics.facts.data import OrientedPairs
 from diagnostics.facts.dependence import DependenceFacts
+from diagnostics.facts.inputs import Vocabulary
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.facts.written import WrittenPattern, WrittenPatterns
 from diagnostics.rules.shared.learnable import is_learnable, is_unrelated
@@ -29,6 +30,7 @@ PAIRS, APART_PAIRS = 8, 3  # least number of readings compared, and of those tha
 TAIL = 4  # one in this many tokens of a row, at its end
 SPECIAL = 2  # tokens of a row that have no tag of their own: the start token and the end token
 VARIES = 3  # tokens without a tag: the difference between two rows of a batch whose words are split
+DECODED, COUNTED = 4, 0.75  # rows with tags inside words, and how many of them have a tag for each word
 
 BY_WORD = (
     "labels = [-100 if i is None else tags[i] for i in tokenized.word_ids()]",
@@ -51,8 +53,9 @@ class LabelsUnrelated(Rule):
 
     If the model tags tokens, the rule checks whether the start tokens of one batch have several different tags,
     while the last tokens of its rows have at most one tag, or the last two tokens of each row have none. It also
-    checks whether the rows have fewer tags than tokens, all at the beginning of the row. For the first batch of a
-    run, it checks whether the collator or the loop reordered the inputs without the targets.
+    checks whether the rows have fewer tags than tokens, all at the beginning of the row, or as many tags as words,
+    placed on consecutive subwords. For the first batch of a run, it checks whether the collator or the loop
+    reordered the inputs without the targets.
 
     In a PyTorch loop, it also reads rows with an image and a mask several times, in a separate process. It finds
     the flips and rotations that turn one reading of the image into another, and does the same for the mask.
@@ -100,6 +103,10 @@ class LabelsUnrelated(Rule):
       The number of tokens without a tag differs between rows by at least 3.
     - Exactly the end token and the one before it have no tag, and the predictions depend on later tokens.
       If they do not, the targets may be meant for the next token.
+
+    If the start token has no tag, the tokenizer or vocabulary must show where words begin: by WordPiece's `##`, or
+    by the space of byte-level BPE. Every row must be tagged without a gap from its second token onwards. Among the
+    rows that have tags inside words, at least 4, 75% must have exactly as many tags as words.
 
     A mask has at most 16 different values; an image has more. At least 8 pairs of readings must be exact flips or
     rotations (by multiples of 90°) of each other, and in at least 3 of them, the image and the mask must have no
@@ -219,7 +226,9 @@ class LabelsUnrelated(Rule):
         ids, tags, real, known = _tagged(batch, outputs, model)
         count = _tags_of_start(tags, known, real)
         if count is None:
-            return self._of_words(ids, real, known) if _are_too_few(ids, real, known) else None
+            if _are_too_few(ids, real, known) or _fall_inside_words(batch, ids, real, known):
+                return self._of_words(ids, real, known)
+            return None
         place, length = real.cumsum(axis=1), real.sum(axis=1, keepdims=True)
         tail = real & known & (place > length - length // TAIL)
         if len(np.unique(tags[tail])) > 1:
@@ -237,13 +246,15 @@ class LabelsUnrelated(Rule):
 
     def _of_words(self, ids: Array, real: Array, known: Array) -> Finding:
         tokens, tagged = real.sum(axis=1), (known & real).sum(axis=1)
-        without = tokens - tagged
+        behind = not known[0, 0]
+        without = tokens - tagged - behind
         return self.found(
             f"The {len(ids)} rows of this batch have {tokens.min()} to {tokens.max()} tokens but only "
-            f"{tagged.min()} to {tagged.max()} tags. In every row, the tags begin at the start token (id "
-            f"{ids[0, 0]}) and leave the last {without.min()} to {without.max()} tokens without a tag. There is "
-            "one tag per word, but the tokens are subwords, preceded by a start token, so the tags are misaligned "
-            "with the words.",
+            f"{tagged.min()} to {tagged.max()} tags. In every row, the tags begin "
+            f"{'right after' if behind else 'at'} the start token (id {ids[0, 0]}) and leave the last "
+            f"{without.min()} to {without.max()} tokens without a tag. There is one tag per word, but the tokens "
+            f"are subwords{'' if behind else ', preceded by a start token'}, so the tags are misaligned with the "
+            "words.",
             fix=BY_WORD,
             evidence={
                 "start_token": int(ids[0, 0]),
@@ -355,6 +366,31 @@ def _are_too_few(ids: Array, real: Array, known: Array) -> bool:
         return False
     place = real.cumsum(axis=1)
     return bool(np.array_equal(known & real, real & (place <= tagged)) and _are_closed(ids, real))
+
+
+def _fall_inside_words(batch: BatchFacts, ids: Array, real: Array, known: Array) -> bool:
+    """Return whether each row has a tag per word, on consecutive tokens behind the start token, also inside words.
+
+    Tags of first subwords are as many, but never inside a word. Tags of all subwords are more; if they end before
+    the row does, they are as many only by chance.
+    """
+    begins, decoded = _beginnings(batch.vocabulary)
+    place, tagged = real.cumsum(axis=1), (known & real).sum(axis=1)
+    if not begins or not np.array_equal(known & real, real & (place > 1) & (place <= tagged[:, None] + 1)):
+        return False
+    begun, readable = real & np.isin(ids, begins), (np.isin(ids, decoded) | ~real).all(axis=1)
+    inside = readable & (known & real & ~begun).any(axis=1)
+    return bool(inside.sum() >= DECODED and (begun.sum(axis=1) == tagged)[inside].mean() >= COUNTED)
+
+
+def _beginnings(vocabulary: Vocabulary | None) -> tuple[list[int], list[int]]:
+    """Return the ids that begin a word, by WordPiece's "##" or byte-level BPE's space, and all decoded ids."""
+    if vocabulary is None:
+        return [], []
+    words = {id: text for id, text in vocabulary.words.items() if id not in vocabulary.special}
+    pieces = any(text.startswith("##") for text in words.values())
+    begins = [id for id, text in words.items() if (not text.startswith("##") if pieces else text.startswith(" "))]
+    return begins, list(vocabulary.words)
 
 
 def _are_closed(ids: Array, real: Array) -> bool:

@@ -6,7 +6,9 @@ import pytest
 from diagnostics.collectors.keras.dependence.kept_batch import keep_batch
 from diagnostics.collectors.keras.dependence.measure import measure
 from diagnostics.collectors.keras.dependence.subject import KerasSubject
+from diagnostics.collectors.keras.examine.pipeline import KerasPipeline
 from diagnostics.facts.dependence import DependenceFacts
+from diagnostics.facts.pipeline import LossFacts
 from diagnostics.rules.model.padding_attended import PaddingAttended
 from tests.keras.fits import keras, layers
 
@@ -87,3 +89,12 @@ def test_a_flat_model_needs_one_length():
 def test_padding_in_front_is_not_checked():
     facts = measured(sequential, layers.LSTM(8), ids=keras.utils.pad_sequences(TEXTS, WIDTH))
     assert facts.why_not["padding"] == "needs exactly one input with padding"
+
+
+@pytest.mark.parametrize("mask", [False, True])
+def test_the_loss_of_a_masked_output_leaves_it_out(mask):
+    model = keras.Sequential([layers.Embedding(50, 8, mask_zero=mask), layers.Dense(4, "softmax")])
+    model.compile("adam", "sparse_categorical_crossentropy")
+    pipeline = KerasPipeline(model, (PADDED, np.where(PADDED, 1 + PADDED % 3, 0)))
+    facts = [*pipeline.dataset(), *pipeline.batch(), *pipeline.forward()]
+    assert [fact.masked for fact in facts if isinstance(fact, LossFacts)] == [mask]

@@ -251,7 +251,7 @@ class KerasPipeline(Pipeline):
             broadcast=self._recognised.broadcast,
             name=as_written(self.model.loss),
             non_finite_rows=None if math.isfinite(value) else copy.non_finite_rows(),
-            masked=self._masked(prediction),
+            masked=self._masked(answers),  # the compiled prediction has lost its mask
             accuracy=counts_right_classes(self.model),
             scaled=self._scaled_loss(value),
             evaluated=self._evaluated_loss(value),

@@ -88,6 +88,69 @@ class TestStaysSilent:
         assert RULE.from_loss(batch(IDS % 5, ignore_index=None), weighed, KERAS) is None
 
 
+LENGTHS = np.array([12, 9, 6, 4, 12, 10, 12, 8])  # 23 pads: 5 first, 18 after
+AT = np.arange(12)
+FILLED = LENGTHS[:, None] > AT
+ONE_PADDED = ~FILLED & (LENGTHS[:, None] == 4)
+PHASES = (7 * AT + 5 * LENGTHS[:, None]) % 20
+WORDS = np.where(FILLED, 1 + PHASES, 0)
+TAGS = np.where(FILLED, 1 + WORDS % 3, 0)
+
+
+class TestWithoutAMask:
+    def judge(self, ids=WORDS, tags=TAGS, loss=LOSS, ignore_index=None):
+        batch = BatchFacts(len(ids), {"0": ids}, tags, None, ignore_index)
+        return RULE.from_loss(batch, loss, dataclasses.replace(TAGGER, library="torch"))
+
+    @pytest.mark.parametrize(
+        ("ids", "tags"),
+        [
+            (WORDS, TAGS),
+            (WORDS[:, ::-1], TAGS[:, ::-1]),
+            (WORDS, TAGS[..., None]),
+            (WORDS, np.eye(4)[TAGS]),
+            (np.where(FILLED, WORDS, 99), np.where(FILLED, TAGS - 1, 3)),
+        ],
+        ids=["behind", "in front", "a last axis", "one-hot", "of the highest id"],
+    )
+    def test_fires_where_an_id_only_pads(self, ids, tags):
+        finding = self.judge(ids, tags)
+        assert (finding.severity, finding.evidence["labels_at_padding"]) == ("warning", 18)
+
+    @pytest.mark.parametrize(
+        "given",
+        [
+            {"ignore_index": 0},
+            {"tags": np.where(FILLED, TAGS, -100), "ignore_index": -100},
+            {"tags": np.where(FILLED, TAGS - 1, 0)},
+            {"tags": np.where(FILLED, 30 - WORDS, 0)},
+            {"tags": np.where(FILLED, 1, 0)},
+            {"tags": np.eye(4)[TAGS] * FILLED[..., None]},
+            {"ids": np.where(AT == 2, 0, WORDS)},
+            {"ids": np.where(AT < 9, 1 + WORDS % 20, 0), "tags": np.where(AT < 9, 1 + TAGS % 3, 0)},
+            {"ids": WORDS[:7], "tags": TAGS[:7]},
+            {"ids": np.where(ONE_PADDED, 0, 1 + PHASES), "tags": np.where(ONE_PADDED, 0, 1 + PHASES % 3)},
+            {"loss": dataclasses.replace(LOSS, class_weights=True)},
+        ],
+        ids=[
+            "an ignored tag",
+            "an ignored number",
+            "a tag of words, too",
+            "a text written anew",
+            "where words are",
+            "no tag",
+            "an id within texts",
+            "texts of one length",
+            "few rows",
+            "one padded row",
+            "weights of classes",
+        ],
+    )
+    def test_not_applicable_to(self, given):
+        with pytest.raises(NotApplicable):
+            self.judge(**given)
+
+
 class TestNotApplicable:
     def test_to_one_label_a_text(self):
         with pytest.raises(NotApplicable):

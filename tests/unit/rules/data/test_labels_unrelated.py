@@ -11,6 +11,7 @@ from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import RowLedger, SimpleFit, TargetHistory
 from diagnostics.facts.data import OrientedPairs
 from diagnostics.facts.dependence import DependenceFacts
+from diagnostics.facts.inputs import Vocabulary
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.facts.where import Where
 from diagnostics.facts.written import WrittenPatterns
@@ -215,6 +216,46 @@ class TestTags:
     def test_needs_tags_behind_a_start_token(self, given):
         with pytest.raises(NotApplicable):
             self.judge(**({"tags": OF_WORDS} | given))
+
+
+class TestTagsInsideWords:
+    BEHIND = np.where((at > 0) & (at <= WORDS[:, None]), TAGS, -100)
+
+    def judge(self, tags, marks=("", "##"), special=frozenset({0, 2, 3}), ids=IDS):
+        batch, outputs, model = tagger(tags, ids)
+        words = {id: f"{marks[1 - id % 2]}{id}" for id in range(10, 30)} | {0: "[PAD]", 2: "[CLS]", 3: "[SEP]"}
+        vocabulary = Vocabulary("BertTokenizerFast", "input_ids", 1, special, 60, words)
+        return RULE.from_tags(dataclasses.replace(batch, vocabulary=vocabulary), outputs, model)
+
+    @pytest.mark.parametrize("marks", [("", "##"), (" ", "")], ids=["WordPiece", "byte-level BPE"])
+    def test_fires_on_one_for_each_word_behind_the_start_token(self, marks):
+        finding = self.judge(self.BEHIND, marks)
+        assert (finding.severity, finding.evidence["fewest_without"]) == ("warning", 7)
+        assert "begin right after the start token" in finding.message
+
+    def test_fires_if_some_rows_were_cut_off(self):
+        assert self.judge(np.where((at == WORDS[:, None]) & (WORDS == 9)[:, None], -100, self.BEHIND)) is not None
+
+    @pytest.mark.parametrize(
+        "tags",
+        [
+            np.where((IDS % 2 == 1) & (at > 0) & (IDS != 3), TAGS, -100),
+            np.where((at > 0) & (at < TOKENS[:, None] - 1), TAGS, -100),
+            np.where((at > 0) & (at <= 2 * (WORDS[:, None] // 3)), TAGS, -100),
+            np.where((at > 0) & (at <= WORDS[:, None] + 1), TAGS, -100),
+        ],
+        ids=["first subwords", "all subwords", "those of a first sentence", "one too many"],
+    )
+    def test_silent_on(self, tags):
+        assert self.judge(tags) is None
+
+    def test_silent_if_only_the_last_word_is_split(self):
+        ids = np.where((at > 0) & (IDS > 3), np.where(at <= WORDS[:, None], 11 + 2 * (at // 2), 12), IDS)
+        assert self.judge(self.BEHIND, ids=ids) is None
+
+    @pytest.mark.parametrize("marks", [("", ""), ("", "@@")], ids=["no mark", "another mark"])
+    def test_silent_if_it_is_not_known_where_words_begin(self, marks):
+        assert self.judge(self.BEHIND, marks) is None
 
 
 class TestOrientedPairs:
