@@ -43,6 +43,10 @@ class DatasetFacts:
         distinct_rows: number of the rows read that differ from each other; None if they could not be compared.
         stored: whether the dataset is a container that keeps its rows, such as a list, so that no code of the
             script computes a row when it is read.
+        removed_rows: how many rows of its table a filter or a selection removed; 0 if not known.
+        removed_lengths: integers, tokens without padding in each of the removed rows that were read; None if there
+            are no tokens.
+        removed_labels: integers, labels that are not ignored in each of these.
     """
 
     described: ClassVar[str] = "the dataset"
@@ -64,6 +68,9 @@ class DatasetFacts:
     first_batches: tuple[Array, ...] = ()
     distinct_rows: int | None = None
     stored: bool = False
+    removed_rows: int = 0
+    removed_lengths: Array | None = None
+    removed_labels: Array | None = None
 
 
 @frozen

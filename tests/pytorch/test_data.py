@@ -131,6 +131,24 @@ class TestDatasetFacts:
         assert dataset_facts(sample_rows(rows[:1] * 2)).words is None  # windows of one text
         assert dataset_facts(sample_rows([{"input_ids": [5, 6]}, {"input_ids": [7]}])).words is None
 
+    def test_rows_that_a_filter_removed(self):
+        lengths = np.arange(20)
+        rows = {"input_ids": [[5] * n for n in lengths], "labels": [[-100] * n + [5] * (n % 3) for n in lengths]}
+        dataset = datasets.Dataset.from_dict(rows)
+        facts = dataset_facts(sample_rows(dataset))
+        assert (facts.removed_rows, facts.removed_lengths) == (0, None)
+        facts = dataset_facts(sample_rows(dataset.filter(lambda row: 5 in row["labels"]).shuffle(seed=0)))
+        assert (facts.size, facts.removed_rows) == (13, 7)
+        assert sorted(facts.removed_lengths) == [0, 3, 6, 9, 12, 15, 18]
+        assert not facts.removed_labels.any()
+        facts = dataset_facts(sample_rows(dataset.select([4, 0, 4, 2])))
+        assert (facts.removed_rows, facts.removed_labels.sum()) == (17, 16)
+
+    def test_removed_rows_with_one_class_each_are_not_counted(self):
+        dataset = datasets.Dataset.from_dict({"input_ids": [[1, 2]] * 9, "labels": list(range(9))})
+        facts = dataset_facts(sample_rows(dataset.filter(lambda row: row["labels"] > 3)))
+        assert (facts.removed_rows, facts.removed_labels) == (4, None)
+
 
 class TestFreshIterator:
     def test_of_what_can_be_iterated_again(self):

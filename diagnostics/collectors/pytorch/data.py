@@ -282,6 +282,8 @@ def dataset_facts(
     kept = all_columns if columns is None else [name for name in all_columns if name in columns]
     text_columns = tuple(name for name in all_columns if isinstance(first[name], str))
     token_lengths = _token_lengths(sample.rows, pad_token_id)
+    removed = [_counted_labels(row["labels"]) for row in sample.removed]
+    is_known = bool(removed) and None not in removed
     return DatasetFacts(
         size=sample.size,
         rows_read=len(sample.rows),
@@ -300,6 +302,9 @@ def dataset_facts(
         first_batches=first_batches,
         distinct_rows=len({row_digest(row, input_columns(first)) for row in sample.rows}),
         stored=sample.stored,
+        removed_rows=sample.removed_size,
+        removed_lengths=_token_lengths(sample.removed, pad_token_id) if is_known else None,
+        removed_labels=np.array(removed) if is_known else None,
     )
 
 
@@ -342,6 +347,14 @@ def _token_lengths(rows: list[Any], pad_token_id: int | None) -> Array | None:
             counted = np.ones_like(ids) if pad_token_id is None else ids != pad_token_id
         lengths.append(int(counted.sum()))
     return np.array(lengths)
+
+
+def _counted_labels(labels: Any) -> int | None:
+    """Return how many labels of a sequence are not ignored; None for other labels."""
+    array = to_array(labels)
+    if array is None or array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
+        return None
+    return int((array != -100).sum())
 
 
 def _words(rows: list[Any], text_columns: tuple[str, ...]) -> Array | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import sys
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -16,6 +17,7 @@ from .pipeline import CannotJudge, StageFailed, users_code
 
 ROWS_READ = 512  # enough for a class of 1% to be seen with probability 0.994; milliseconds on a local dataset
 ROWS_READ_IN_ORDER = 64  # of an iterable, which may read from a network: a batch or two
+ROWS_OF_TABLE = 10_000_000  # of a larger table, it is not found out which rows a dataset leaves out
 SECONDS_READING = 3.0  # a dataset that decodes images may be slow; then fewer rows are read
 
 EMPTY = "The training dataset is empty: it has 0 rows. There is nothing to train on."
@@ -23,12 +25,17 @@ EMPTY = "The training dataset is empty: it has 0 rows. There is nothing to train
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows read from a dataset. `rows` are in the order read; `size` is None if the dataset cannot tell."""
+    """Rows read from a dataset. `rows` are in the order read; `size` is None if the dataset cannot tell.
+
+    `removed_size` rows of its table were removed by a filter or a selection; `removed` are those that were read.
+    """
 
     rows: list[Any]
     size: int | None
     spread_out: bool
     stored: bool = False
+    removed_size: int = 0
+    removed: list[Any] = field(default_factory=list)
 
 
 def text_by_column(dataset: Any) -> dict[str, bool] | None:
@@ -79,7 +86,24 @@ def sample_rows(
         rows, _ = read_rows((reader[index] for index in chosen), limit, seconds)
     if not rows:
         raise StageFailed(EMPTY)
-    return Sample(rows, size, spread_out, _keeps_its_rows(dataset))
+    return Sample(rows, size, spread_out, _keeps_its_rows(dataset), *_removed_rows(dataset, limit))
+
+
+def _removed_rows(dataset: Any, limit: int) -> tuple[int, list[Any]]:
+    """Return the number of rows that a Hugging Face dataset leaves out of its table, and the tokens of some."""
+    if type(dataset).__module__ != "datasets.arrow_dataset":
+        return 0, []
+    with contextlib.suppress(Exception):  # attributes that other versions may not have
+        names = [name for name in ("input_ids", "attention_mask", "labels") if name in dataset.data.column_names]
+        if dataset._indices is None or "labels" not in names or dataset.data.num_rows > ROWS_OF_TABLE:
+            return 0, []
+        left_out = np.ones(dataset.data.num_rows, bool)
+        left_out[dataset._indices.column(0).to_numpy()] = False
+        places = np.flatnonzero(left_out)
+        columns = {name: dataset.data.column(name) for name in names}
+        chosen = (places[place] for place in _spread(len(places), limit))
+        return len(places), [{name: of[int(at)].as_py() for name, of in columns.items()} for at in chosen]
+    return 0, []
 
 
 def _spread(length: int, limit: int) -> list[int]:

@@ -134,7 +134,8 @@ class TrainerStepPipeline(FirstStepPipeline):
 
     def dataset(self) -> Iterator[Fact]:
         """See `Pipeline.dataset`."""
-        yield self._known.model_facts()
+        model = self._known.model_facts()
+        yield model
         dataset = self._trainer.train_dataset
         why = objection_to_rows(dataset)
         if why is None and isinstance(dataset, Mapping):
@@ -150,6 +151,7 @@ class TrainerStepPipeline(FirstStepPipeline):
             facts = dataset_facts(
                 sample_rows(dataset),
                 columns=self._known.known_columns(),
+                pad_token_id=model.pad_token_id,
                 weighted_sampling=None if is_overridden(self._trainer, "_get_train_sampler") else False,
                 shuffled=True,
             )

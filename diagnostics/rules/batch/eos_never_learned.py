@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from diagnostics.engine.finding import Finding
@@ -27,15 +29,17 @@ class EosNeverLearned(Rule):
     end-of-text token.
 
     For an encoder-decoder model such as T5, the rule checks all targets of the batch that are shorter than the
-    longest one.
+    longest one. For any other model that predicts the next token, the rule fires if the loss ignores one label
+    that closes each text, while the label of the padding behind it counts.
 
     ## Why it is bad
     The model never learns where a text ends. The loss is low, but generated text runs on until `max_new_tokens`,
-    repeating itself or starting a new text. There are two common causes:
+    repeating itself or starting a new text. There are three common causes:
 
     - `tokenizer.pad_token = tokenizer.eos_token`, combined with a collator that ignores the label of every pad
       token, including the one at the real end of the text
     - a decoder tokenizer that adds a start token but no end token
+    - `ignore_index` set to the pad id of the source vocabulary, which is the end token of the target vocabulary
 
     ## Example
     ```python
@@ -53,13 +57,16 @@ class EosNeverLearned(Rule):
 
     ## Thresholds
     At least 2 texts must end within the batch and have at least 4 labels that are not ignored. If the end tokens
-    of all texts are masked or missing, the finding is only a note, unless the labels at the beginning of at least
-    2 texts are ignored, as they are for prompts. For an encoder-decoder model, at least 2 targets must be shorter
-    than the longest one, which must have at least 4 labels.
+    of all texts are masked or missing, the finding is only a note, unless the labels at the beginning of at
+    least 2 texts are ignored, as they are for prompts. For an encoder-decoder model, at least 2 targets must be
+    shorter than the longest one, which must have at least 4 labels. Without a configuration that names the end
+    token, each text must have exactly one ignored label, at different places and at least once behind 4 others;
+    at least 2 texts must be padded, all with the same label, which must not occur before.
 
     ## Known problems
-    Only one batch is checked. A batch without an attention mask, or with blocks of equal length, is not checked. A
-    text that was cut off at the maximum length has no ending to learn.
+    Only one batch is checked. If the end token of a model without a configuration is also its pad token, or is
+    missing, this is not found. A batch without an attention mask, or with blocks of equal length, is not
+    checked. A text that was cut off at the maximum length has no ending to learn.
 
     ## Sources
     The documentation and source code of `transformers.DataCollatorForLanguageModeling`; public issues about
@@ -99,6 +106,19 @@ class EosNeverLearned(Rule):
         prompts = padded & ~counted[rows, np.minimum(first + 1, length - 1)]  # the label of a first token may be
         hidden = np.isin(ids[mask == 0], end.tokens).all()
         return self._absent(len(ids), int(padded.sum()), int(prompts.sum()), end.tokens[0], hidden=bool(hidden))
+
+    @check
+    def from_next_tokens(self, batch: BatchFacts) -> Finding | None:
+        """Check next tokens that show where each text ends, because padding follows and counts."""
+        ignored = -100 if batch.ignore_index is None else batch.ignore_index
+        for ids in batch.inputs.values():
+            if batch.labels is None or ids.ndim != 2 or not np.issubdtype(ids.dtype, np.integer):
+                continue
+            for tokens, labels in _next_tokens(ids, batch.labels.ravel(), ignored):
+                if (padding := _padding_behind_ignored(labels, ignored)) is not None:
+                    token = int(tokens[labels[:, : tokens.shape[1]] == ignored][0])
+                    return self._ignored_alone(len(labels), token, padding, ignored)
+        raise NotApplicable
 
     def _of_targets(self, batch: BatchFacts, end: EndToken, ignored: int) -> Finding | None:
         """Check the labels of a decoder, which are texts of their own."""
@@ -143,6 +163,19 @@ class EosNeverLearned(Rule):
             evidence={"texts": texts, "ended": ended, "token": token},
         )
 
+    def _ignored_alone(self, texts: int, token: int, padding: int, ignored: int) -> Finding:
+        """Report an end token that is ignored instead of the padding behind it."""
+        return self.found(
+            f"Each of the {texts} targets in this batch ends with token {token}, whose label is always ignored. "
+            f"Only token {padding} follows, and its label counts, so the loss ignores the end of each text "
+            "instead of its padding. The model never learns when to stop, so generation continues until the "
+            "maximum length.",
+            fix=f"nn.CrossEntropyLoss(ignore_index={padding})  # the id that pads the targets"
+            if ignored >= 0
+            else f"labels = targets.masked_fill(targets == {padding}, {ignored})  # the id that pads the targets",
+            evidence={"texts": texts, "ended": texts, "token": token, "padding": padding},
+        )
+
     def _absent(self, texts: int, padded: int, prompts: int, token: int, *, hidden: bool) -> Finding:
         where = (
             "The end token is also the pad token, and the attention mask is 0 wherever it occurs, so an end "
@@ -165,6 +198,34 @@ class EosNeverLearned(Rule):
 
 def _share(number: int, texts: int) -> str:
     return f"All {texts} texts" if number == texts else f"{number} of the {texts} texts"
+
+
+def _next_tokens(ids: Array, labels: Array, ignored: int) -> Iterator[tuple[Array, Array]]:
+    """Yield tokens (rows, length) and their labels, if the labels that count are the next tokens of a text.
+
+    Texts are the rows or the columns of `ids`. The labels are as many as the tokens, or one fewer per text.
+    """
+    for tokens, is_transposed in ((ids, False), (ids.T, True)):
+        rows, length = tokens.shape
+        if not rows or labels.size not in (rows * length, rows * (length - 1)):
+            continue
+        of_next = labels.reshape(-1, rows).T if is_transposed else labels.reshape(rows, -1)
+        seen = of_next[:, : length - 1]
+        if ((seen == tokens[:, 1:]) | (seen == ignored)).all():
+            yield tokens[:, 1:], of_next
+
+
+def _padding_behind_ignored(labels: Array, ignored: int) -> int | None:
+    """Return the one label that follows the ignored label of each row, and never comes before; None if not so."""
+    left_out = labels == ignored
+    places = np.argmax(left_out, axis=1)
+    behind = np.arange(labels.shape[1]) > places[:, None]
+    following = np.unique(labels[behind])
+    if (left_out.sum(axis=1) != 1).any() or behind.any(axis=1).sum() < TEXTS or len(following) != 1:
+        return None
+    if len(np.unique(places)) == 1 or places.max() < LABELS or (labels == following[0])[~behind].any():
+        return None
+    return int(following[0])
 
 
 def _of_tokens(labels: Array | None, ids: Array, ignored: int) -> Array | None:

@@ -18,11 +18,15 @@ class TruncatedInputs(Rule):
     """Most examples have exactly the maximum length, so they were probably truncated.
 
     ## What it does
-    Counts the rows that have exactly as many tokens as the longest one.
+    Counts the rows that have exactly as many tokens as the longest one. In a Hugging Face dataset, the rule also
+    counts the rows that a filter removed because none of their labels was left after truncation, as TRL's
+    `SFTTrainer` does.
 
     ## Why it is bad
-    The model never sees the text beyond the maximum length. If the label depends on that part (the second text of
-    a pair, the conclusion of an article, the span that answers a question), the model cannot learn the label.
+    The model never sees the text beyond the maximum length. If the label depends on that part (the second text
+    of a pair, the conclusion of an article, the span that answers a question), the model cannot learn the label.
+    A prompt that fills the maximum length leaves no answer to learn. Its row is removed without an error, so the
+    model is trained on the shortest prompts only.
 
     ## Example
     ```python
@@ -35,15 +39,17 @@ class TruncatedInputs(Rule):
     ```
 
     ## Thresholds
-    There must be at least 50 rows. At least half of the rows must have the maximum length, others must be shorter,
-    and each shorter length must occur less than a quarter as often as the maximum length. If all rows have the
-    same length, at least half of the texts must have more words than tokens, which is impossible without
-    truncation.
+    There must be at least 50 rows. At least half of the rows must have the maximum length, others must be
+    shorter, and each shorter length must occur less than a quarter as often as the maximum length. If all rows
+    have the same length, at least half of the texts must have more words than tokens, which is impossible
+    without truncation. The finding is a warning if at least half of at least 50 rows were removed, each of which
+    has the maximum length and only ignored labels.
 
     ## Known problems
-    If all rows have the same length, the rule needs the original texts, because the rows may be text packed into
-    blocks. Packed text with a few shorter blocks is wrongly reported, and so is data that naturally has a nearly
-    constant length. The finding is a note, because the model may not need the text that was cut off.
+    Removed rows are counted only if nothing was computed from the dataset after the filter. If all rows have the
+    same length, the rule needs the original texts, because the rows may be text packed into blocks. Packed text
+    with a few shorter blocks is wrongly reported, and so is data that naturally has a nearly constant length.
+    Without removed rows, the finding is a note, because the model may not need the text that was cut off.
 
     ## Sources
     The Hugging Face documentation "Padding and truncation"; the Hugging Face course, chapter 7, "Question
@@ -58,6 +64,8 @@ class TruncatedInputs(Rule):
         lengths = dataset.token_lengths
         if lengths is None:
             raise NotApplicable("needs the number of tokens in each row")
+        if (finding := self._removed(dataset, lengths)) is not None:
+            return finding
         if lengths.size < MIN_ROWS:
             raise NotApplicable(f"needs the lengths of at least {MIN_ROWS} rows")
         longest = int(lengths.max())
@@ -73,6 +81,35 @@ class TruncatedInputs(Rule):
             "more, so they were probably truncated."
         )
         return self._truncated(seen, lengths, longest, at_limit)
+
+    def _removed(self, dataset: DatasetFacts, lengths: Array) -> Finding | None:
+        """Report rows that were removed because truncation left no label."""
+        tokens, labels = dataset.removed_lengths, dataset.removed_labels
+        if tokens is None or labels is None or dataset.size is None:
+            return None
+        longest = int(max(lengths.max(), tokens.max()))
+        cut = int(((tokens == longest) & (labels == 0)).sum())
+        rows = dataset.size + dataset.removed_rows
+        if rows < MIN_ROWS or cut / tokens.size * dataset.removed_rows < AT_LIMIT * rows:
+            return None
+        return self.found(
+            f"{dataset.removed_rows} of the {rows} rows were removed before training. Of the {tokens.size} "
+            f"removed rows checked, {cut} have only ignored labels and exactly {longest} tokens, the length of "
+            "the longest row: the prompt fills the maximum length, so the answer was cut off. The model trains "
+            f"only on the {dataset.size} rows that remain, those with the shortest prompts.",
+            fix=(
+                f"increase max_length={longest}, up to the model's maximum length",
+                "shorten the prompts before the answer is appended, so that every answer fits",
+            ),
+            evidence={
+                "longest": longest,
+                "rows": dataset.size,
+                "removed": dataset.removed_rows,
+                "removed_read": int(tokens.size),
+                "removed_at_longest": cut,
+            },
+            severity="warning",
+        )
 
     def _all_equal(self, lengths: Array, longest: int, words: Array | None) -> Finding:
         """Report rows of one length if the texts have more words than tokens.

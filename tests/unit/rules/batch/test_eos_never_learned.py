@@ -136,3 +136,70 @@ class TestTargetsOfADecoder:
     def test_not_applicable_where_targets_may_need_no_end(self, labels):
         with pytest.raises(NotApplicable):
             RULE.from_batch(batch(labels), DECODER)
+
+
+LENGTH = 7
+ENDS = np.array([6, 4, 3, 5])[:, None]
+TEXTS = np.where(np.arange(LENGTH) < ENDS, np.arange(20, 48).reshape(4, LENGTH), 3)  # padded with 3
+TEXTS[np.arange(4), ENDS[:, 0]] = 0  # the end
+
+
+def next_tokens(texts=TEXTS, ignore_index=0, labels=None, tokens=None):
+    labels = texts[:, 1:] if labels is None else labels
+    given = {"source": np.ones((4, 9), int), "target": texts[:, :-1] if tokens is None else tokens}
+    return BatchFacts(4, given, labels, ignore_index=ignore_index)
+
+
+class TestNextTokens:
+    @pytest.mark.parametrize(
+        "given",
+        [
+            next_tokens(),
+            next_tokens(labels=TEXTS[:, 1:].ravel()),
+            next_tokens(tokens=TEXTS),
+            next_tokens(tokens=TEXTS[:, :-1].T, labels=TEXTS[:, 1:].T.ravel()),
+        ],
+        ids=["rows", "flat", "all tokens", "steps first"],
+    )
+    def test_fires_where_the_end_is_ignored_and_its_padding_counts(self, given):
+        finding = RULE.from_next_tokens(given)
+        assert (finding.rule, finding.severity) == ("eos-never-learned", "warning")
+        assert finding.evidence == {"texts": 4, "ended": 4, "token": 0, "padding": 3}
+
+    def test_names_the_end_that_was_replaced_in_the_labels(self):
+        labels = np.where(TEXTS == 0, -100, TEXTS)[:, 1:]
+        finding = RULE.from_next_tokens(next_tokens(labels=labels, ignore_index=-100))
+        assert (finding.evidence["token"], finding.evidence["padding"]) == (0, 3)
+
+    @pytest.mark.parametrize(
+        "given",
+        [
+            next_tokens(ignore_index=3),
+            next_tokens(ignore_index=-100),
+            next_tokens(ignore_index=20),
+            next_tokens(np.where(TEXTS == 3, 0, TEXTS)),
+            next_tokens(np.where(TEXTS == 3, np.arange(LENGTH) + 50, TEXTS)),
+            next_tokens(np.where(TEXTS == 22, 3, TEXTS)),
+            next_tokens(np.where(np.arange(LENGTH) == 4, 0, np.where(np.arange(LENGTH) > 4, 3, TEXTS + 10))),
+            next_tokens(TEXTS[:, ::-1]),
+            next_tokens(tokens=TEXTS[:, 1:]),
+            next_tokens(labels=np.arange(4)),
+            BatchFacts(4, {"source": TEXTS}),
+        ],
+        ids=[
+            "padding ignored",
+            "nothing ignored",
+            "a word ignored",
+            "padding is the end",
+            "answers behind a separator",
+            "padding is a word",
+            "one length",
+            "padding first",
+            "no next tokens",
+            "classes",
+            "no labels",
+        ],
+    )
+    def test_not_applicable_where_the_ignored_label_may_be_no_end(self, given):
+        with pytest.raises(NotApplicable):
+            RULE.from_next_tokens(given)

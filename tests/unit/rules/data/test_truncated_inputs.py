@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -51,3 +53,43 @@ class TestFromDataset:
     def test_needs_tokens(self):
         with pytest.raises(NotApplicable):
             RULE.from_dataset(DatasetFacts(100, 100))
+
+
+def filtered(removed=60, tokens=128, labels=0):
+    """A dataset of 50 rows of up to 100 tokens, and those that a filter removed."""
+    tokens, labels = np.broadcast_to(tokens, removed), np.broadcast_to(labels, removed)
+    kept = 51 + np.arange(50)
+    return DatasetFacts(
+        50, 50, token_lengths=kept, removed_rows=removed, removed_lengths=tokens, removed_labels=labels
+    )
+
+
+class TestRemovedRows:
+    def test_fires_where_the_prompts_of_most_rows_fill_the_maximum_length(self):
+        finding = RULE.from_dataset(filtered())
+        assert finding.severity == "warning"
+        assert finding.evidence == {
+            "longest": 128,
+            "rows": 50,
+            "removed": 60,
+            "removed_read": 60,
+            "removed_at_longest": 60,
+        }
+
+    def test_fires_where_all_rows_that_remain_have_the_maximum_length_as_well(self):
+        rows = dataclasses.replace(filtered(), token_lengths=np.full(50, 128))
+        assert RULE.from_dataset(rows).severity == "warning"
+
+    @pytest.mark.parametrize(
+        "rows",
+        [
+            filtered(removed=30),
+            filtered(labels=5),
+            filtered(tokens=90),
+            filtered(tokens=np.arange(69, 129)),
+            filtered(labels=np.repeat([0, 4], [45, 15])),
+        ],
+        ids=["few", "another split", "rows without an answer", "rows of any length", "partly another split"],
+    )
+    def test_is_silent_on_rows_removed_for_other_reasons(self, rows):
+        assert RULE.from_dataset(rows) is None
