@@ -12,7 +12,7 @@ from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts
 SMALL = 0.05  # of the positions in the loss: below it the padding has little effect
 ROWS, LENGTHS = 8, 3  # rows whose padding is inferred without a mask, and different lengths of it
 PADDED = 0.25  # of these rows
-FEWER = 0.75  # of the ids: tags are fewer, while a text that is written anew has as many
+FEWER = 0.75  # of the ids: tags are fewer; a rewritten text has as many
 
 
 class PaddingInLoss(Rule):

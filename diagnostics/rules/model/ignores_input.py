@@ -159,7 +159,7 @@ class IgnoresInput(Rule):
             raise NotApplicable(f"needs at least {STEPS} steps")
         if losses is None and not _of_terms(same):
             raise NotApplicable("needs the loss at each step, or the terms of the loss")
-        if not same.answers < (MAX_SPREAD if losses else CONSTANT) or not same.apart < NEAR:
+        if not same.answers < (CONSTANT if losses is None else MAX_SPREAD) or not same.apart < NEAR:
             return None
         if losses is not None and _still_falls(losses):
             return None

@@ -1,4 +1,4 @@
-"""Keras: hourly power of a wind turbine in a loop of one's own; the error of held-out hours is never reset."""
+"""Keras: hourly power of a wind turbine in a custom loop; the error of held-out hours is never reset."""
 
 # names: misreported-metric
 import keras

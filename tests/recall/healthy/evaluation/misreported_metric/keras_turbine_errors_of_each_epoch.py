@@ -1,4 +1,4 @@
-"""Keras: hourly power of a wind turbine in a loop of one's own; errors of each epoch, and of all epochs."""
+"""Keras: hourly power of a wind turbine in a custom loop; errors of each epoch, and of all epochs."""
 
 import keras
 import numpy as np

@@ -34,7 +34,8 @@ class EvaluationLosses(TrainingProbe):
             self._step, self._passes = step, 0
             self._rounds += 1
         self._passes += 1
-        if self._passes <= PASSES and not self._rounds % self._every:
+        # In a compiled model, to listen would let the compiler compile the loss again.
+        if self._passes <= PASSES and not self._rounds % self._every and not self.subject.compiled:
             evaluation_calls.join(self.heard, (*OF_CLASSES, *OF_NUMBERS))
         else:
             evaluation_calls.leave(self.heard)
