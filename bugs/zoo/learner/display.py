@@ -198,7 +198,7 @@ def show_answers(screen: Console, where: str) -> None:
 def reasons(markdown: str) -> str:
     """Return the paragraph of a `why.md` that says why this fix, without Markdown's signs; "" if none does."""
     for paragraph in re.split(r"\n\s*\n", markdown):
-        found = re.match(r"\*\*Why this repair[^*]*\*\*\s*", paragraph)
+        found = re.match(r"\*\*Why this fix[^*]*\*\*\s*", paragraph)
         if found:
             return re.sub(r"[*`]", "", " ".join(paragraph[found.end() :].split()))
     return ""

@@ -213,7 +213,7 @@ class TestDiff:
     def test_the_attempt_is_compared_with_our_solution(self, zoo: Any) -> None:
         zoo.cage(broken="a = 1\nb = 2\nc = 3\n", repaired="a = 1\nb = 3\nc = 3\n")
         why = zoo.root / "solutions" / "04_wrong_label_count" / "why.md"
-        why.write_text("# Why\n\n**What was wrong.** b.\n\n**Why this repair.** `b` is\n*three*.\n")
+        why.write_text("# Why\n\n**What was wrong.** b.\n\n**Why this fix.** `b` is\n*three*.\n")
         zoo.bugs("try", "04")
         (zoo.root / ATTEMPT).write_text("a = 1\nb = 2.9\nc = 3\n")
         values = said(zoo.bugs("diff", "04", "--json"))
