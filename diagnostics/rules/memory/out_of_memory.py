@@ -98,9 +98,9 @@ class OutOfMemory(MessageRule):
     batch that fits, and tries each size in its own process.
 
     ## Why it is bad
-    The model needs a fixed amount of memory. The activations of a batch need more memory the more rows it has (in
-    proportion), and the longer the rows are (at least in proportion). A smaller batch helps, unless the model
-    alone is too large.
+    The model needs a fixed amount of memory. A batch also needs memory for its activations. This memory grows in
+    proportion to the number of rows, and at least in proportion to their length. A smaller batch helps, unless the
+    model alone is too large.
 
     ## Example
     ```python

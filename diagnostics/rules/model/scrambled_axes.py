@@ -40,8 +40,8 @@ class ScrambledAxes(Rule):
     - a view that turns (batch, a, b) into (batch, b, a).
 
     The rule reports a view only if a softmax, a layer with weights or a matrix product then reads its rows. It
-    also compares the shapes of sequence scores and labels before they were flattened for the loss. In Keras, it
-    checks whether the first convolution reads channels-first images as channels-last. For colour images, it
+    also compares the shapes that sequence scores and labels had before they were flattened for the loss. In Keras,
+    it checks whether the first convolution reads channels-first images as channels-last. For colour images, it
     compares how similar neighbouring pixels are in the current axis order and in the other order.
 
     ## Why it is bad

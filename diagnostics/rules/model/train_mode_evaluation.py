@@ -27,8 +27,8 @@ class TrainModeEvaluation(Rule):
     ## What it does
     In a watched run, the rule treats forward passes without gradients between training steps as an evaluation, and
     checks whether the model is in training mode during these passes. After the run, it calls a copy of the model
-    in evaluation mode twice with the same inputs, to find functions such as `F.dropout` that ignore the mode of
-    the model. It also checks whether the forward pass gives a recurrent layer a random initial state.
+    in evaluation mode twice with the same inputs, to find functions such as `F.dropout` that ignore the model's
+    mode. It also checks whether the forward pass gives a recurrent layer a random initial state.
 
     In Keras, it counts the script's own calls of the form `model(x, training=True)` after `fit`.
 
@@ -68,8 +68,8 @@ class TrainModeEvaluation(Rule):
     - Every forward pass of the evaluations had a different input.
     - The loop computed an evaluation loss without gradients, or passed one to `watch.evaluated(loss)`.
 
-    Without such a loss, it is always a note if each evaluation is a single pass over at most as many rows as a
-    training batch.
+    Without such a loss, the finding is always a note if each evaluation is a single pass over at most as many rows
+    as a training batch.
 
     Functional dropout is reported if it changes the predictions, and if its `training` argument is missing or
     evaluates to true in evaluation mode. The finding is a warning if the argument is missing and there were passes

@@ -56,8 +56,8 @@ class WrongBatchNormMomentum(Rule):
 
     ## Thresholds
     The run must have at least 20 steps. A momentum of 0 (1 in Keras) is reported if the statistics still have
-    their initial values. In PyTorch, a momentum of 0.9 or more is always reported, and the finding is a warning if
-    one of two conditions holds, and otherwise a note:
+    their initial values. In PyTorch, a momentum of 0.9 or more is always reported. For PyTorch, the finding is a
+    warning if one of two conditions holds, and otherwise a note:
 
     - In the second half of the run, accuracy is lower in evaluation than in training by at least 15 percentage
       points plus two standard errors, with at least 100 examples each.

@@ -56,8 +56,8 @@ class InitialLossOff(Rule):
 
     Scaling the inputs is suggested only if their root mean square is above 3. The rule also computes the loss of
     the same batch with inputs at unit scale: if more than half of the excess over ln C remains, scaling is not
-    suggested. It is not suggested either if every path from the inputs to the predictions passes through a
-    normalisation layer.
+    suggested. Without this loss, scaling is not suggested if every path from the inputs to the predictions passes
+    through a normalisation layer.
 
     The finding becomes a note if the mean of the last third of the losses is below 75% of ln C or, in a run of
     fewer than 100 steps, below the initial loss. Later training runs of the same model count as part of the run.

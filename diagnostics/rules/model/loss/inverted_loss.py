@@ -49,8 +49,8 @@ class InvertedLoss(Rule):
     Keras: the loss of correct predictions must exceed the loss of a constant prediction by at least 10% of the
     larger one. The loss of correct predictions must also be higher than the loss that the model reached. The
     targets must be masks or images from 0 to 1, or the loss must ignore the scale of the predictions, as a cosine
-    does. Each prediction must have at least 8 values, or a single value if most targets differ and predictions and
-    targets have a correlation of -0.5 or less.
+    does. Each prediction must have at least 8 values, or a single value if most targets are different and
+    predictions and targets have a correlation of -0.5 or less.
 
     PyTorch: at least 4 steps must be sampled, and in 90% of them the loss must have the wrong sign. In addition,
     one of these must hold:
