@@ -84,9 +84,10 @@ class GrowingMemory(Rule):
 
     In a watched run, there must be at least 8 sampled graphs that are more than 30 steps old, and at least 90% of
     these graphs must still be alive. Without such graphs, the run must have at least 300 steps, and at least 16
-    memory readings in its second half. Memory use must grow by 256 MiB and by 30% over that half, and in each
-    third of it at least half as fast as over the whole half. Without an accelerator, the rule reads the process's
-    memory, and the finding is a note, because this memory can grow for many reasons, such as cached data.
+    memory readings in its second half. Memory use must grow by 256 MiB and by 30% over that half. In each third of
+    the half, it must grow at least half as fast as on average. Without an accelerator, the rule reads the
+    process's memory, and the finding is a note, because this memory can grow for many reasons, such as cached
+    data.
 
     ## Known problems
     The rule misses tensors in an object's attributes, in a closure or on the host, and memory that grows inside a

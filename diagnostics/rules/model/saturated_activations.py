@@ -23,8 +23,9 @@ class SaturatedActivations(Rule):
 
     ## What it does
     Checks the output of each hidden layer that ends in tanh, sigmoid or one of their hard variants, on one batch.
-    A unit is saturated if its distance from a bound is at most 1% of the function's range, for at least 95% of the
-    examples and positions. In a watched run, the unit must be saturated in each of the last 3 sampled batches.
+    A unit is saturated if its output differs from a bound by at most 1% of the function's range, for at least 95%
+    of the examples and positions. In a watched run, the unit must be saturated in each of the last 3 sampled
+    batches.
 
     ## Why it is bad
     Near its bounds, a tanh or sigmoid is flat, so little gradient passes through and the layers before it hardly

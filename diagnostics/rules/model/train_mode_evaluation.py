@@ -34,7 +34,7 @@ class TrainModeEvaluation(Rule):
 
     ## Why it is bad
     In training mode, dropout drops units, so the metrics are pessimistic and differ from run to run. Batch norm
-    normalises by batch statistics, so a prediction depends on the other examples. Batch norm also updates its
+    normalises with batch statistics, so a prediction depends on the other examples. Batch norm also updates its
     running statistics with the evaluation data, which leaks that data into the model.
 
     ## Example

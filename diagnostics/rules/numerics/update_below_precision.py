@@ -36,7 +36,7 @@ class UpdateBelowPrecision(Rule):
 
     ## Why it is bad
     A bfloat16 number has 8 significant bits: around 0.1, neighbouring numbers are 0.0005 apart. An update smaller
-    than half of this distance is rounded away in every step, and the lost updates do not add up. The loss and the
+    than half of this distance is rounded away at every step, and the lost updates do not add up. The loss and the
     gradients are finite, but the weights do not change.
 
     ## Example

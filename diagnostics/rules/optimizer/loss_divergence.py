@@ -51,7 +51,7 @@ class LossDivergence(Rule):
 
     ## Known problems
     Some healthy losses rise, such as a generator's loss in adversarial training, or the loss in Q-learning while
-    the values grow.
+    the value estimates grow.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019).

@@ -104,8 +104,8 @@ class LossPlateau(Rule):
 
     If at least 8 rows of a batch are compared with each other, by a product of two embeddings, the chance level is
     the logarithm of their number. In a run of at least 200 steps, the average losses of the middle third and of
-    the last third must be within 2% of this level. From one third to the other, the loss may fall by at most 0.5%
-    of it.
+    the last third must be within 2% of this level. Between these thirds, the loss may fall by at most 0.5% of this
+    level.
 
     If the scores are cosines, the lowest possible loss must be at least 90% of the loss for equal scores.
 
