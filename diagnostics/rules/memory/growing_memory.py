@@ -59,7 +59,7 @@ class GrowingMemory(Rule):
 
     ## Why it is bad
     A loss or an output references its graph, and the graph holds every activation that the backward pass needs. If
-    a list or a running total keeps the graphs, memory use grows by one batch's activations in every step. The run
+    a list or a running total keeps the graphs, memory use grows by one batch's activations at every step. The run
     fails after a few hundred steps, on a batch no larger than the others.
 
     ## Example
@@ -83,14 +83,15 @@ class GrowingMemory(Rule):
     the graphs or models hold at least as much memory as the failed allocation requested.
 
     In a watched run, there must be at least 8 sampled graphs that are more than 30 steps old, and at least 90% of
-    these graphs must still be alive. Without such graphs, the run must have at least 300 steps, and accelerator
-    memory must grow by 256 MiB and by 30% over the second half of the run, with at least 16 readings. In each
-    third of that half, it must grow at least half as fast as overall. The finding is then a note, because memory
-    use can grow for many reasons, such as cached data.
+    these graphs must still be alive. Without such graphs, the run must have at least 300 steps, and at least 16
+    memory readings in its second half. Memory use must grow by 256 MiB and by 30% over that half. In each third of
+    the half, it must grow at least half as fast as on average. Without an accelerator, the rule reads the
+    process's memory, and the finding is a note, because this memory can grow for many reasons, such as cached
+    data.
 
     ## Known problems
-    Tensors in an object's attributes, in a closure or on the host are missed, and so is memory that grows inside a
-    library. Losses that are collected on purpose, to be summed before one `backward()`, are reported. Call
+    The rule misses tensors in an object's attributes, in a closure or on the host, and memory that grows inside a
+    library. Losses collected on purpose, to be summed before a single `backward()`, are reported too. Call
     `backward()` on each loss instead, which gives the same gradient with less memory.
 
     ## Sources

@@ -93,14 +93,14 @@ class OutOfMemory(MessageRule):
     ## What it does
     Recognises four signs: PyTorch's message about a GPU, a failed allocation on the host, a message from
     TensorFlow's allocator, and a process killed by the operating system. Reports the size of the request and the
-    free memory. If the exception itself is available, the rule also adds up the memory that the model needs
-    whatever the batch size: weights, gradients, and the optimizer's state. `diagnostics.largest_batch` searches
-    for the largest batch that fits, and tries each size in its own process.
+    free memory. If the exception itself is available, the rule also adds up the memory that the model needs at any
+    batch size: weights, gradients, and the optimizer's state. `diagnostics.largest_batch` searches for the largest
+    batch that fits, and tries each size in its own process.
 
     ## Why it is bad
-    The model needs a fixed amount of memory. A batch needs memory for its activations, which grows in proportion
-    to the number of rows and at least in proportion to their length. A smaller batch helps, unless the model alone
-    is too large.
+    The model needs a fixed amount of memory. A batch also needs memory for its activations. This memory grows in
+    proportion to the number of rows, and at least in proportion to their length. A smaller batch helps, unless the
+    model alone is too large.
 
     ## Example
     ```python
@@ -123,8 +123,8 @@ class OutOfMemory(MessageRule):
     ```
 
     ## Thresholds
-    The model itself is the cause if weights, gradients and optimizer state need 90% of the memory. Adam and its
-    variants store two numbers per weight; SGD with momentum stores one.
+    The model itself is the cause if weights, gradients and optimizer state need at least 90% of the memory. Adam
+    and its variants store two numbers per weight; SGD with momentum stores one.
 
     ## Known problems
     The sum does not include the workspaces of cuDNN and cuBLAS or, in half-precision training, a second copy of

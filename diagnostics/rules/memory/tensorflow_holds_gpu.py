@@ -28,12 +28,12 @@ class TensorflowHoldsGpu(Rule):
     """TensorFlow has reserved nearly the whole GPU.
 
     ## What it does
-    Looks for a process on the GPU that has loaded TensorFlow and holds nearly all of the memory: in
-    `diagnose gpu`, and after another process ran out of GPU memory.
+    In `diagnose gpu`, and after another process has run out of GPU memory, the rule looks for a process that has
+    loaded TensorFlow and holds nearly all of the GPU's memory.
 
     ## Why it is bad
-    TensorFlow reserves nearly all of the memory of every visible GPU, whatever the model needs, and frees it only
-    when the process ends. The next process on that GPU, such as a second notebook, gets only what is left and
+    TensorFlow reserves nearly all of the memory of every visible GPU, however little the model needs, and frees it
+    only when the process ends. The next process on that GPU, such as a second notebook, gets only what is left and
     fails. The error message shows only the size of the failed request, not the process that holds the memory.
 
     ## Example

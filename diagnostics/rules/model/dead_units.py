@@ -68,8 +68,8 @@ class DeadUnits(Rule):
     ```
 
     ## Thresholds
-    The layer must have at least 32 units, and at least 90% of them must be dead for at least 8 examples. These
-    thresholds are based on untrained PyTorch models, with 10 to 200 seeds each:
+    The layer must have at least 32 units and the batch at least 8 examples. At least 90% of the units must be
+    dead. These thresholds are based on untrained PyTorch models, with 10 to 200 seeds each:
 
     | model | dead units in a layer, at most |
     |---|---|
@@ -79,10 +79,10 @@ class DeadUnits(Rule):
     | MLP, 3 layers of 64, all biases -2 | 100% |
     | MLP, 3 layers of 64, after 5 SGD steps at a rate of 10 | 100% |
 
-    In a watched run, a layer of any size is reported if all its units were zero in at least the last 3 sampled
-    batches, with at least 64 examples in total. The finding is only a note if the loss falls, or if the units died
-    during the run and even a simple fit finds nothing to learn. A class whose unit is dead must have at least 20
-    examples in the second half of the run, and must not be predicted for any of them.
+    In a watched run, a layer of any size is also reported if all its units were zero in at least the last 3
+    sampled batches, with at least 64 examples in total. The finding is only a note if the loss has fallen, or if
+    the units died during the run and a simple model fitted to the data learns nothing either. A class is reported
+    if it has at least 20 sampled examples in the second half of the run but is never predicted in that half.
 
     ## Known problems
     A trained transformer with ReLU is naturally sparse: a few short texts leave most of its units unused. The

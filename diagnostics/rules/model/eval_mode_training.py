@@ -52,12 +52,12 @@ class EvalModeTraining(MessageRule):
 
     ## Thresholds
     Before training, the model as a whole must be in evaluation mode, and a single mode-dependent layer is enough.
-    Frozen layers and dropout with p = 0 are left out.
+    Frozen layers and dropout with p = 0 are ignored.
 
     A watched run is reported if it ends with at least 8 sampled steps in which none of the mode-dependent layers
-    was in training mode. A run is also reported if the validation code trains the model: all steps in evaluation
-    mode used batches of one dataset, all other steps used batches of another dataset, and the two datasets
-    alternated at least twice.
+    was in training mode. A run is also reported if the validation code trains the model, that is, if all steps in
+    evaluation mode used batches from one dataset, no other steps did, and the model switched to evaluation mode at
+    least twice.
 
     ## Known problems
     Before training, the finding is only a note, because the training loop usually calls `model.train()`. The rule

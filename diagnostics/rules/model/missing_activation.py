@@ -46,8 +46,8 @@ class MissingActivation(Rule):
     distance between the predictions for the two examples. There must be at least two layers, none of them narrower
     than both the input and the output, because a bottleneck is a deliberate factorisation.
 
-    The finding is a warning if an RBF (radial basis function) fit to some training rows also predicts other rows.
-    If the loss is a squared error, the final error of the run must also be at least twice the error of the fit. In
+    The finding is a warning if the loss is a mean squared error, an RBF (radial basis function) fit to some
+    training rows also predicts other rows, and the run's final error is more than twice the error of that fit. In
     all other cases, the finding is a note.
 
     ## Known problems

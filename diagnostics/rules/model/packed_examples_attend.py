@@ -41,7 +41,7 @@ class PackedExamplesAttend(Rule):
 
     ## Instead
     ```python
-    # without a mask and a cache, transformers infers the documents from the positions
+    # without a mask or a cache, transformers infers the documents from the positions
     model(input_ids=packed, position_ids=positions, labels=labels, use_cache=False)
     ```
 

@@ -36,9 +36,9 @@ class PaddingAttended(Rule):
     prompts.
 
     ## Why it is bad
-    A recurrent network gives its last output on a padded row only after reading all of the padding, and by then it
-    has forgotten the words. PyTorch's attention layers expect a mask that is true for the padding. A mask that is
-    true for the words hides everything that should be read; in a row without padding, the result is NaN.
+    A recurrent network computes its last output on a padded row only after reading all of the padding, and by then
+    it has forgotten the words. PyTorch's attention layers expect a mask that is true for the padding. A mask that
+    is true for the words hides everything that should be read; in a row without padding, the result is NaN.
 
     ## Example
     ```python
@@ -58,17 +58,17 @@ class PaddingAttended(Rule):
 
     ## Thresholds
     At least four rows must have padding. When all words but the first are replaced, the prediction with padding
-    must change by less than 1/50 of the change without padding. The predictions for the rows with the most padding
-    (at least half of the longest) must also differ from each other by less than that.
+    must change by less than 1/50 of the change without padding. This limit also applies to the standard deviation
+    of the predictions for the rows with the most padding (at least half as much as the most padded row).
 
-    If vectors are averaged, one row of the batch must have no padding. Without the padding, at least 2 of the
-    padded rows, and at least 10%, must change: the predicted class, or by more than half of the standard deviation
-    across rows.
+    If vectors are averaged, one row of the batch must have no padding. Removing the padding must affect at least 2
+    of the padded rows, and at least 10% of them: their predicted class must change, or their prediction (or mean
+    vector) by more than half of the standard deviation across rows.
 
     ## Known problems
     Models that return a vector for each position are checked only in a plain PyTorch loop, and only for a mean
-    over the positions. The rule assumes that an evaluation averages as the training does. Padding at the start is
-    not checked, because the words then come last.
+    over the positions. The rule assumes that an evaluation averages in the same way as training. Padding at the
+    start is not checked, because the words then come last.
 
     ## Sources
     The documentation for `torch.nn.MultiheadAttention` (`key_padding_mask`: True is ignored) and

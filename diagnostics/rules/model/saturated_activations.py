@@ -22,9 +22,10 @@ class SaturatedActivations(Rule):
     """Most units of a layer are saturated for nearly every example.
 
     ## What it does
-    Checks the output of each hidden layer that ends in tanh, sigmoid or one of their hard variants, for one batch.
-    A unit is saturated if its distance from a bound is at most 1% of the function's range, for at least 95% of the
-    examples and positions. In a watched run, the unit must be saturated in each of the last 3 sampled batches.
+    Checks the output of each hidden layer that ends in tanh, sigmoid or one of their hard variants, on one batch.
+    A unit is saturated if its output differs from a bound by at most 1% of the function's range, for at least 95%
+    of the examples and positions. In a watched run, the unit must be saturated in each of the last 3 sampled
+    batches.
 
     ## Why it is bad
     Near its bounds, a tanh or sigmoid is flat, so little gradient passes through and the layers before it hardly
@@ -43,8 +44,8 @@ class SaturatedActivations(Rule):
     ```
 
     ## Thresholds
-    The layer must have at least 16 units, and more than half of them must be saturated for at least 8 examples.
-    These thresholds are based on untrained PyTorch models, with 8 to 60 seeds each:
+    The layer must have at least 16 units and the batch at least 8 examples. More than half of the units must be
+    saturated. These thresholds are based on untrained PyTorch models, with 8 to 60 seeds each:
 
     | model | saturated units in a layer, at most |
     |---|---|
@@ -53,8 +54,8 @@ class SaturatedActivations(Rule):
     | first of two tanh layers of 64, inputs 100 times too large | 70% |
     | first of two sigmoid layers of 64, inputs 255 times too large | 80% |
 
-    In a watched run, nothing is reported unless the loss is known and has not fallen, because units also saturate
-    when predictions are confident.
+    A watched run is reported only if its loss is known and has not fallen, because units also saturate when
+    predictions are confident.
 
     ## Known problems
     Layers that output binary codes on purpose are reported. Gates that have learned to stay open or closed may

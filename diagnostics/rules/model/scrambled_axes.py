@@ -40,8 +40,8 @@ class ScrambledAxes(Rule):
     - a view that turns (batch, a, b) into (batch, b, a).
 
     The rule reports a view only if a softmax, a layer with weights or a matrix product then reads its rows. It
-    also compares the shapes of sequence scores and labels before they were flattened for the loss. In Keras, it
-    checks whether the first convolution reads channels-first images as channels-last. For colour images, it
+    also compares the shapes that sequence scores and labels had before they were flattened for the loss. In Keras,
+    it checks whether the first convolution reads channels-first images as channels-last. For colour images, it
     compares how similar neighbouring pixels are in the current axis order and in the other order.
 
     ## Why it is bad
@@ -61,19 +61,20 @@ class ScrambledAxes(Rule):
     ```
 
     ## Thresholds
-    A view is not reported if the number of channels equals the length of an image axis, or if `a` is a multiple of
-    `b`, because grouping neighbours may then be intended.
+    A view is not reported if the number of channels equals the length of an image axis, or if one of `a` and `b`
+    is a multiple of the other, because grouping neighbours may then be intended.
 
-    Channels-first images must be square, with at least 8 pixels a side and 1 or 3 channels, and neighbouring
+    Channels-first images must be square, with at least 8 pixels per side and 1 or 3 channels, and neighbouring
     pixels along both axes must have a correlation of at least 0.3.
 
-    For scrambled colour images, there must be at least 8 images with at least 16 pixels a side. The mean squared
-    difference between neighbours in the other axis order must be at most 60% of the difference in the current
-    order, and at most half of the difference between any two pixels. The finding is then a warning.
+    For scrambled colour images, there must be at least 8 images with at least 16 pixels per side. The rule
+    computes the mean squared difference between neighbouring pixels. In the other axis order, it must be at most
+    60% of its value in the current order, and at most half of its value for random pairs of pixels. The finding is
+    then a warning.
 
-    Two arrays of the script are reported if they differ only in the order of the axes after the first, hold the
-    same numbers in the same order (in 8 rows, with at least 16 different values), and the model was given rows of
-    the second shape. The finding is then a warning.
+    Two arrays of the script are reported as a warning if their shapes differ only in the order of the axes after
+    the first, if they hold the same numbers in the same order (in 8 rows, with at least 16 different values), and
+    if the model was given rows of the second shape.
 
     ## Known problems
     A `view` or `reshape` of the inputs before the first layer with weights is found only if it scrambles colour

@@ -19,9 +19,9 @@ class SymmetricInitialization(Rule):
     """All units of a layer start with the same weights and stay equal.
 
     ## What it does
-    Looks for weights whose units are all identical before training, and checks whether they are still identical
-    after a copy of the model has been trained on one batch. In a watched run, it checks whether training changed
-    the weights but left the units identical.
+    Looks for layers whose units all have the same weights before training, and checks whether these are still the
+    same after a copy of the model has been trained on one batch. In a watched run, it checks whether training
+    changed the weights but left the units identical.
 
     ## Why it is bad
     Units with the same weights compute the same value and receive the same update, so they stay copies of each

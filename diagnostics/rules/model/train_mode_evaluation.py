@@ -27,14 +27,14 @@ class TrainModeEvaluation(Rule):
     ## What it does
     In a watched run, the rule treats forward passes without gradients between training steps as an evaluation, and
     checks whether the model is in training mode during these passes. After the run, it calls a copy of the model
-    in evaluation mode twice with the same inputs, to find functions such as `F.dropout` that ignore the mode of
-    the model. It also checks whether the forward pass gives a recurrent layer a random initial state.
+    in evaluation mode twice with the same inputs, to find functions such as `F.dropout` that ignore the model's
+    mode. It also checks whether the forward pass gives a recurrent layer a random initial state.
 
-    In Keras, it counts the script's own calls to a fitted model, `model(x, training=True)`, after its `fit`.
+    In Keras, it counts the script's own calls of the form `model(x, training=True)` after `fit`.
 
     ## Why it is bad
     In training mode, dropout drops units, so the metrics are pessimistic and differ from run to run. Batch norm
-    normalises by batch statistics, so a prediction depends on the other examples. Batch norm also updates its
+    normalises with batch statistics, so a prediction depends on the other examples. Batch norm also updates its
     running statistics with the evaluation data, which leaks that data into the model.
 
     ## Example
@@ -58,21 +58,22 @@ class TrainModeEvaluation(Rule):
     The run must have at least 20 steps. At least 2 of these steps, but at most 20% of them, must be followed by
     forward passes without gradients, and 90% of these passes must be in training mode.
 
-    In Keras, calls are reported only if no call in inference mode, `evaluate`, `predict` or `fit` follows, because
-    such calls may recalibrate batch norm. Calls under a `tf.GradientTape` are ignored. Together, the calls must
-    cover at least 32 rows. The finding is a note if the same input was passed several times.
+    In Keras, these calls must cover at least 32 rows in total. They are not reported if a call in inference mode,
+    `evaluate`, `predict` or `fit` follows, because they may then have recalibrated batch norm. Calls under a
+    `tf.GradientTape` are ignored. The finding is a note if the same input was passed several times.
 
-    The finding is a warning if one of these conditions holds, and otherwise a note:
+    In PyTorch, the finding is a warning if one of these conditions holds, and otherwise a note:
 
     - The model has batch norm.
     - Every forward pass of the evaluations had a different input.
     - The loop computed an evaluation loss without gradients, or passed one to `watch.evaluated(loss)`.
 
-    The finding is also a note if each evaluation is a single pass over at most one training batch.
+    Without such a loss, the finding is always a note if each evaluation is a single pass over at most as many rows
+    as a training batch.
 
-    Functional dropout is reported if it changes the predictions, and if its `training` argument is missing or true
-    in evaluation mode. The finding is a warning if the argument is missing and there were passes in evaluation
-    mode, each with a different input. An explicit `training=True` is treated as intentional, and so is
+    Functional dropout is reported if it changes the predictions, and if its `training` argument is missing or
+    evaluates to true in evaluation mode. The finding is a warning if the argument is missing and there were passes
+    in evaluation mode, each with a different input. A literal `training=True` is treated as intentional, and so is
     dropout applied to the model's inputs.
 
     An initial state that is sampled in each forward pass, as in `torch.randn(layers, batch, hidden)`, is reported.

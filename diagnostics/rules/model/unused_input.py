@@ -41,9 +41,9 @@ class UnusedInput(Rule):
 
     ## Thresholds
     The predictions must stay the same, bit for bit, and at least one other input must have an effect. An input is
-    also reported if only its first example has an effect on the predictions.
+    also reported if only its value for the first example affects the predictions.
 
-    If the model gives one prediction for a sequence of at least 4 steps, the rule also tests the steps: it
+    If the model makes one prediction for a sequence of at least 4 steps, the rule also tests the steps: it
     replaces all steps except the first and, with recurrent layers, all except the last.
 
     ## Known problems

@@ -56,8 +56,8 @@ class WrongBatchNormMomentum(Rule):
 
     ## Thresholds
     The run must have at least 20 steps. A momentum of 0 (1 in Keras) is reported if the statistics still have
-    their initial values. In PyTorch, a momentum of 0.9 or more is always reported. The finding is a warning if one
-    of two conditions holds, and otherwise a note:
+    their initial values. In PyTorch, a momentum of 0.9 or more is always reported. For PyTorch, the finding is a
+    warning if one of two conditions holds, and otherwise a note:
 
     - In the second half of the run, accuracy is lower in evaluation than in training by at least 15 percentage
       points plus two standard errors, with at least 100 examples each.
@@ -67,8 +67,8 @@ class WrongBatchNormMomentum(Rule):
     Running statistics average over 1 / (1 - momentum) steps in Keras, and 1 / momentum steps in PyTorch. Running
     statistics that lag behind the weights are reported as a warning if the run is complete and has at least 100
     steps, but fewer than five times that averaging period. With the statistics of the rows themselves, accuracy
-    must exceed the share of the most frequent class by at least two standard errors. With the running statistics,
-    the excess over that share must be at most half as large.
+    must exceed the share of the most frequent class by more than two standard errors. With the running statistics,
+    it may exceed that share by at most half as much.
 
     ## Known problems
     Overfitting causes a similar gap between training and evaluation. For models that are not classifiers, the

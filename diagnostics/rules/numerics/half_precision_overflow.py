@@ -48,12 +48,12 @@ class HalfPrecisionOverflow(MessageRule):
 
     ## Thresholds
     The finding is an error if a value is infinite in half precision and finite, but too large, in float32. The
-    finding is a warning if the output of a module in float16 reaches half of the largest number. Numbers equal to
+    finding is a warning if a module's float16 output reaches half of the largest float16 number. Values equal to
     the largest number, and -inf, are ignored, because masks contain them on purpose.
 
     ## Known problems
-    If the model cannot be run in float32, only `non-finite-activations` is reported. An overflow in a product that
-    is computed between two modules may be missed.
+    If the model cannot be run in float32, only `non-finite-activations` is reported. An overflow in a product
+    computed between two modules may be missed.
 
     ## Sources
     IEEE 754 (the largest binary16 number is 65,504); Hugging Face Transformers, "Debugging", underflow and

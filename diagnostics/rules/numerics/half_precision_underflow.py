@@ -51,9 +51,9 @@ class HalfPrecisionUnderflow(Rule):
 
     ## Thresholds
     At least 10% of a layer's non-zero gradient values must equal the smallest of them. That value must be 2^-24,
-    or as low as 2^-30 if clipping or averaging has scaled it down. Both must hold in at least two thirds of the
-    sampled steps, and in at least 3 of them. If gradient values are spread evenly around 0, another 5% are then
-    rounded to 0. In a test under autocast, the share of smallest values was 0% for an MLP of 3 layers, and 42%
+    or between 2^-30 and 2^-24 if clipping or averaging has scaled it down. Both must hold in at least two thirds
+    of the sampled steps, and in at least 3 of them. If gradient values are spread evenly around 0, a share of 10%
+    means that another 5% were rounded to 0. In a test under autocast, the share was 0% for a 3-layer MLP, and 42%
     after its loss was divided by 10,000.
 
     ## Known problems

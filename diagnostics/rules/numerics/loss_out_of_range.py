@@ -50,14 +50,14 @@ class LossOutOfRange(Rule):
     ```
 
     ## Thresholds
-    The loss must be below -0.0001 in the first step or in at least three later ones. A KL divergence is reported
-    only if the exponentials of its input add up to less than 0.95 or more than 1.05 over the classes. Keras' KL
-    divergence reads probabilities, so the rule adds up its outputs or targets themselves. A binary cross entropy
-    is reported only if a target of the first batch is below 0 or above 1.
+    The loss must be below -0.0001 at the first step, or at three or more steps. A KL divergence is reported only
+    if the exponentials of its input add up to less than 0.95 or more than 1.05 over the classes. Keras' KL
+    divergence reads probabilities, so the rule adds up the outputs and the targets directly. A binary cross
+    entropy is reported only if a target of the first batch is below 0 or above 1.
 
     ## Known problems
-    Weighted and handwritten losses are not checked. For a loss with additional terms, only a KL divergence in the
-    first step is checked.
+    Weighted and handwritten losses are not checked. In a loss with additional terms, only a KL divergence is
+    checked, and only at the first step.
 
     ## Sources
     The documentation for `torch.nn.KLDivLoss` ("the input should be in log-space") and

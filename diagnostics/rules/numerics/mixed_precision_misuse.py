@@ -45,8 +45,8 @@ class MixedPrecisionMisuse(MessageRule):
     If PyTorch has raised an error, there is no threshold. Steps on the gradients of a scaled loss are reported as
     a warning if there are at least 8 steps and 8 scaled losses but no call to `scaler.step` or `scaler.unscale_`,
     and the script does not read `.grad`. Clipping is reported as a warning if gradients were clipped in at least 3
-    scaler steps, in 90% of them while the gradients were still scaled and above the limit, and if the limit is at
-    most 1% of the scale.
+    scaler steps and the limit is at most 1% of the scale. In at least 90% of these steps, the gradients must have
+    been clipped while they were still scaled, and their norm must have been above the limit.
 
     ## Known problems
     Gradients clipped by hand, as with `p.grad.clamp_()`, are not detected.

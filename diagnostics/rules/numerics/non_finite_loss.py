@@ -29,13 +29,13 @@ class NonFiniteLoss(MessageRule):
 
     - whether the model's outputs are finite,
     - which individual examples have a loss that is not finite, and
-    - what only these examples have in common: a non-finite or constant input, a label, the value of a column, or a
-      range.
+    - what only these examples have in common: a non-finite or constant input, a label, a column's value, or a
+      range of values.
 
     In a watched run, the rule names the first step where the loss was not finite even though the model's output
-    was, or the step whose update made the weights non-finite. Outputs above 1e15 are reported to overflow the
-    loss. If the NaN arose in the forward pass itself, `non-finite-activations` or `non-finite-inputs` reports it
-    instead.
+    was, or the step whose update made the weights non-finite. If the outputs exceed 1e15, the finding says that
+    they overflow the loss. If the NaN arose in the forward pass itself, `non-finite-activations` or
+    `non-finite-inputs` reports it instead.
 
     ## Why it is bad
     The gradient of such a loss is NaN for every weight that the loss depends on. One step later the whole model is
@@ -56,12 +56,12 @@ class NonFiniteLoss(MessageRule):
 
     ## Thresholds
     There is no threshold for the loss. A common trait of the affected examples is named only if no other example
-    has it. For a label or a range, coincidence must also be unlikely: the same number of examples chosen at random
-    must share it in fewer than 1 in 10 batches.
+    has it. For a label or a range, coincidence must also be unlikely: as many examples chosen at random must share
+    such a trait with a probability of less than 10%.
 
     ## Known problems
     Before training, only one batch is used; `watch` also finds a rare example in a later batch. Batch norm spreads
-    one bad example to all other examples of the batch, so the bad example cannot be identified.
+    the NaN from one bad example to the whole batch, so the bad example cannot be identified.
 
     ## Sources
     TensorFlow's documentation for `tf.nn.sparse_softmax_cross_entropy_with_logits` (labels out of range give NaN

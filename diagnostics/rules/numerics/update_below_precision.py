@@ -36,7 +36,7 @@ class UpdateBelowPrecision(Rule):
 
     ## Why it is bad
     A bfloat16 number has 8 significant bits: around 0.1, neighbouring numbers are 0.0005 apart. An update smaller
-    than half of this distance is rounded away in every step, and the lost updates do not add up. The loss and the
+    than half of this distance is rounded away at every step, and the lost updates do not add up. The loss and the
     gradients are finite, but the weights do not change.
 
     ## Example
@@ -54,15 +54,15 @@ class UpdateBelowPrecision(Rule):
     ```
 
     ## Thresholds
-    At least 90% of the sampled weights that had a gradient in at least 75% of the samples must have stayed the
-    same for at least 50 steps. The update must be smaller than half the spacing between representable numbers at
-    the weight's magnitude. With SGD, the update is the learning rate times the gradient, and must be below 5% of
-    the spacing to allow for momentum. With other optimizers, the rule takes the learning rate as the size of the
-    update. The finding is a note if the loss has halved anyway.
+    The rule judges the sampled weights that had a gradient in at least 75% of the samples. At least 90% of them
+    must have stayed the same for at least 50 steps. The update must be smaller than half the spacing between
+    representable numbers at the weight's magnitude. With SGD, the update is the learning rate times the gradient,
+    and must be below 5% of the spacing, to allow for momentum. With other optimizers, the rule takes the learning
+    rate as the size of the update. The finding is a note if the loss has halved anyway.
 
     ## Known problems
-    Only PyTorch's own optimizers are covered, because other optimizers may keep float32 copies, accumulate what
-    was lost (Kahan summation) or use stochastic rounding.
+    Only PyTorch's own optimizers are covered, because other optimizers may keep float32 copies, accumulate the
+    rounding errors (Kahan summation) or use stochastic rounding.
 
     ## Sources
     Pedram Zamirai et al., "Revisiting BFloat16 Training" (2020); Paulius Micikevicius et al., "Mixed precision

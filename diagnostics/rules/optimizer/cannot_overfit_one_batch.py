@@ -28,9 +28,8 @@ class CannotOverfitOneBatch(Rule):
 
     ## Why it is bad
     Any network can memorise a few examples, even if their labels are wrong. A model that does no better than a
-    constant prediction has a fault somewhere between input and loss: the differences between the examples are
-    lost, some layers receive no gradient, or the values are on the wrong scale. More data or more steps will not
-    help.
+    constant prediction has a bug somewhere between input and loss: the differences between the examples are lost,
+    some layers receive no gradient, or the values are on the wrong scale. More data or more steps will not help.
 
     ## Example
     ```python
@@ -47,8 +46,8 @@ class CannotOverfitOneBatch(Rule):
     ## Thresholds
     The lowest loss must stay above 0.9 times the loss of the best constant prediction, which is the entropy of the
     batch's labels for cross entropy, and their variance for squared error. With soft targets and binary cross
-    entropy, the targets' own entropy is first subtracted from both losses. For comparison, a healthy copy gets
-    below half of the loss of the constant prediction.
+    entropy, the targets' own entropy is first subtracted from both losses. For comparison, a healthy copy reaches
+    less than half of the constant prediction's loss.
 
     The finding is a warning, not an error, because a model that learns slowly can fail too. A model with at most
     500 trainable parameters gets 500 more steps at a learning rate of 0.1.
@@ -56,11 +55,12 @@ class CannotOverfitOneBatch(Rule):
     ## Known problems
     The rule does not apply if
 
-    - the best constant prediction is unknown (an unrecognised loss) or already right (only one label),
+    - the best constant prediction is unknown (an unrecognised loss) or already perfect (only one label),
     - more than half of the examples are duplicates,
     - there are fewer trainable parameters than labels (one per example, or one per word or pixel),
     - more than half of the model is frozen, or
-    - the loss was still falling fast enough to get below the threshold within the same number of further steps.
+    - the loss was still falling: a further fall as large as in the second half of the steps would take it below
+      the threshold.
 
     With strong label smoothing over very many classes, the loss stays high however well the model learns. The same
     happens with noisy targets, if the model is too small to memorise the noise.

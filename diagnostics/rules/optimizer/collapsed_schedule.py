@@ -64,7 +64,7 @@ class CollapsedSchedule(Rule):
 
     ## What it does
     Follows the learning rate through the run. Reports a rate that falls to less than 0.1% of its highest value
-    early in the run and never rises again. Also reports a schedule that starts far below the rate of the optimizer
+    early in the run and never rises again. Also reports a schedule that starts far below the optimizer's own rate
     and never rises.
 
     ## Why it is bad
@@ -73,7 +73,7 @@ class CollapsedSchedule(Rule):
     - A schedule meant for epochs is stepped after every batch. After 100 batches of `ExponentialLR(gamma=0.9)`,
       the rate is 0.00003 of its initial value.
     - `decay_steps`, `milestones` or `T_max` are given in epochs even though the schedule counts batches.
-    - The function passed to `LambdaLR` returns the learning rate instead of a factor, and the optimizer uses the
+    - The function passed to `LambdaLR` returns the learning rate instead of a factor, so the optimizer uses the
       square of the rate.
 
     ## Example
@@ -99,20 +99,21 @@ class CollapsedSchedule(Rule):
     The run must have at least 50 steps, and the rate must fall below 0.1% of its highest value. The fall must be
     complete
 
-    - within the first third of the run, if the rate falls at every step, or if it stays constant between drops for
-      at least three intervals of equal length (step decay);
-    - within the first 60% of the run, if these intervals are shorter than 75% of an epoch; or
+    - within the first third of the run, if the rate falls at every step, or after each of at least three equal
+      intervals (step decay);
+    - within the first 60% of the run, if it falls in this way and the intervals are shorter than 75% of an epoch;
+      or
     - within the first half of the run, if the rate falls from half its peak to 0.1% of its peak within 5% of
       the run.
 
     A run whose loss had fallen to 10% of its initial value before the rate fell is not reported.
 
     A schedule starts too low if its first rate is also its highest, and is either the square of the optimizer's
-    rate or less than 0.1% of the optimizer's rate.
+    rate or less than 0.1% of it.
 
     ## Known problems
-    A run in two phases with one optimizer is wrongly reported if the second rate is a thousand times lower. Only
-    the highest rate among the parameter groups is tracked, so a fall in a single group goes unnoticed.
+    A run in two phases with one optimizer is wrongly reported if the second phase's rate is a thousand times
+    lower. Only the highest rate among the parameter groups is tracked, so a fall in a single group goes unnoticed.
 
     ## Sources
     The documentation for `torch.optim.lr_scheduler` ("How to adjust learning rate": whether a scheduler is stepped

@@ -36,8 +36,8 @@ class LearningRateTooHigh(Rule):
     too large while the loss diverges, stays at chance level, or oscillates on a repeated batch.
 
     ## Why it is bad
-    The gradient describes the loss well only near the current weights. An update that is too large overshoots,
-    often leaving dead or saturated units, and the loss stays at the level of a constant prediction, oscillates, or
+    The gradient describes the loss well only near the current weights. An update that is too large overshoots and
+    often leaves dead or saturated units. The loss then stays at the level of a constant prediction, oscillates, or
     becomes NaN. Wide and deep networks need smaller updates than small ones.
 
     ## Example
@@ -54,45 +54,46 @@ class LearningRateTooHigh(Rule):
     ## Thresholds
     When the copies are trained on the batch for about 30 steps, all of these must hold:
 
-    - At your learning rate, the loss becomes NaN, or the median of the last third of the losses stays above 0.9
-      times the loss of the best constant prediction and none of the losses is below half of that loss.
+    - At your learning rate, either the loss becomes NaN, or none of the losses is below half of the loss of the
+      best constant prediction and the median of the last third is above 0.9 times that loss.
     - At another learning rate, at most a third of yours, the loss falls below half of the loss of the best
       constant prediction.
     - At your learning rate, at least one step changes the weights by at least 1% of their norm (the median over
       all weight matrices).
 
-    If updates reach 3% of the norm and the model is a classifier that memorised the batch, new copies are trained
-    for 60 steps on 8 batches, with a threshold of 0.7 instead of 0.9.
+    If updates reach 3% of the norm but a classifier still memorised the batch, new copies are trained for 60 steps
+    on 8 batches, with a threshold of 0.7 instead of 0.9.
 
-    In a watched run, the updates must change the weights by at least 1% of their norm (the median over layers and
-    sampled steps), or the first 20 steps together must change them by 10%. If a layer has shrunk, as under a
-    strong weight decay, its updates are compared with its first norm; if the median layer ended below 10% of its
-    first norm, the first 20 steps are ignored. In addition, one of these must hold:
+    In a watched run, a typical update (the median over layers and sampled steps) must change the weights by at
+    least 1% of their norm, or by at least 10% in the first 20 steps. If a layer has shrunk, as under a strong
+    weight decay, its updates are compared with its initial norm. If the median layer ended below 10% of its
+    initial norm, the first 20 steps are ignored. In addition, one of these must hold:
 
     - The loss diverged: for a classifier trained on cross entropy, the loss over the last quarter of the run is at
       least twice the chance-level loss, and at least 1.5 times both the initial and the lowest loss. Any other
-      loss must end at least 100 times as high as its initial and its lowest value.
-    - In at least 200 steps, the loss of a classifier never fell 10% below the chance level, and it is not
-      decreasing at the end.
-    - The loss of a batch that occurred at least 100 times oscillates by at least half of its mean, and has not
+      loss must end at least 100 times as high as both its initial and its lowest value.
+    - In at least 200 steps, the loss of a classifier never fell 10% below the chance level, and it is no longer
+      decreasing.
+    - The loss on a batch that occurred at least 100 times oscillates by at least half of its mean, and has not
       fallen.
 
     A complete run of at least 100 steps is also reported if three conditions hold: it ended no better than a
     constant prediction, a linear or RBF (radial basis function) fit shows that there is something to learn, and at
     least one step changed the weights by more than their own norm (median over the layers).
 
-    A run that did not learn is also reported if copies of it, trained on its own batches, learn at a smaller rate,
-    and no other single change helps nearly as much; see `not-learning`.
+    A run that did not learn is also reported if copies of the model, trained on the run's own batches, learn at a
+    lower rate, and no other single change helps nearly as much; see `not-learning`.
 
     If gradients are never zeroed, only `gradients-not-zeroed` reports the run.
 
     ## Known problems
-    A few batches are an easy task: a rate at which they are memorised may still be too high for the real run. No
-    copies are trained
+    A few batches are an easy task: a rate at which they are memorised may still be too high for the real run. The
+    copies are not judged
 
     - if the learning rate is warmed up, or training starts below the full rate,
     - if the best constant prediction is unknown, or
-    - if the loss was still falling fast enough at the end to get below the threshold in as many steps again.
+    - if the loss was still falling fast enough at the end to reach half of the constant prediction's loss in as
+      many steps again.
 
     In a watched run, a loss whose chance level is unknown is reported only if it grows very large, because healthy
     losses in adversarial and reinforcement learning can grow tenfold.

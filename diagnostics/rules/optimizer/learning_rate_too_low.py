@@ -32,7 +32,7 @@ class LearningRateTooLow(Rule):
 
     ## What it does
     Trains a copy of the model on one batch with your optimizer at your learning rate, and measures how far the
-    loss falls and how much a step changes the weights. If both are negligible, the rule trains copies at larger
+    loss falls and how much a step changes the weights. If both are negligible, the rule trains copies at higher
     rates. In a watched run, it measures the loss and the weights over the run itself.
 
     ## Why it is bad
@@ -53,8 +53,8 @@ class LearningRateTooLow(Rule):
     The training of the copy is extrapolated to 10,000 steps (five epochs over 64,000 examples in batches of 32).
     Three conditions must hold:
 
-    - At the rate at which the loss of the copy fell, 10,000 steps would be too few to memorise even this one
-      batch, that is, to reach a loss of 0.
+    - If the loss of the copy kept falling at the same pace, 10,000 steps would be too few to reach a loss of 0,
+      even on this one batch.
     - Together, 10,000 steps would change the weights by less than 10% of their norm even if all of them pointed in
       the same direction (less than 1e-5 of the norm per step).
     - At a learning rate at least 10 times as high, the loss falls to half of the loss of the best constant
@@ -65,25 +65,25 @@ class LearningRateTooLow(Rule):
 
     Three kinds of complete run are reported:
 
-    - A run of at least 100 steps ended no better than a constant prediction. All its steps together could not
-      have changed the weights by 10% of their norm, and a copy of the model memorises one batch at a rate at
+    - A run of at least 100 steps ended no better than a constant prediction. All its steps together could not have
+      changed the weights by 10% of their norm, and a copy of the model memorises one batch at a rate that is at
       least 10 times as high.
     - A run of at least 50 steps ended during its warm-up: the rate never fell, rose by 5% or more in the last
-      third, and reached at most half of the schedule's full rate. The finding is a note unless the run ended no
+      third, and reached at most half of the schedule's full rate. The finding is a warning if the run ended no
       better than a constant prediction (within 3%) and all its steps together could not have changed the weights
-      by 10% of their norm.
+      by 10% of their norm. Otherwise, it is a note.
     - A run of at least 50 steps has a schedule that counts batches but is stepped once per epoch. The rate never
       fell, rose only occasionally (at least twice, and at least 5 steps apart), and ended at 10% of the full rate
       or less.
 
     In a watched run, the same thresholds for loss and weights apply after 100 steps, if the learning rate has
-    stopped rising. Even in the third of the layers that change fastest, the largest update must be below 1e-5 of
-    the weight norm. The finding is a warning if a classifier is known to be at chance level, or if
-    `clip_grad_norm_` cut every recorded gradient to a hundredth of its norm or less. Otherwise it is a note,
-    because the model may already have converged.
+    stopped rising. Typical updates must be below 1e-5 of the weight norm even in the third of the layers that
+    change fastest. The finding is a warning if a classifier is known to be at chance level, or if
+    `clip_grad_norm_` cut every recorded gradient to a hundredth of its norm or less and the loss fell by at most
+    5%. Otherwise it is a note, because the model may already have converged.
 
-    A run that did not learn is also reported if copies of it, trained on its own batches, learn at a larger rate,
-    and no other single change helps nearly as much; see `not-learning`.
+    A run that did not learn is also reported if copies of the model, trained on the run's own batches, learn at a
+    higher rate, and no other single change helps nearly as much; see `not-learning`.
 
     ## Known problems
     Many learning rates above these thresholds are still too low, but are not reported. No copy is trained if the

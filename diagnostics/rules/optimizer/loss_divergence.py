@@ -41,17 +41,17 @@ class LossDivergence(Rule):
 
     ## Thresholds
     For a classifier trained on cross entropy, the final loss is the median cross entropy over the last quarter of
-    the sampled steps. The final loss must be at least twice that of a constant prediction, and at least 1.5 times
-    both its initial and its lowest level. Any other loss must reach at least 100 times its initial and its lowest
+    the sampled steps. It must be at least twice the loss of a constant prediction, and at least 1.5 times both the
+    initial and the lowest level. Any other loss must reach at least 100 times both its initial and its lowest
     level, in a run of at least 40 steps, and the weights must have grown threefold. If a step changes the weights
     by 1% or more, `learning-rate-too-high` reports the run instead.
 
-    A loss is reported as falling without bound if it began above 0, ended ten times as far below 0, and fell at
-    least 1.5 times as far in each quarter of the run as in the quarter before.
+    A loss is reported as falling without bound if it began above 0, ended at least ten times as far below 0, and
+    fell in each quarter of the run at least 1.5 times as far as in the quarter before.
 
     ## Known problems
     Some healthy losses rise, such as a generator's loss in adversarial training, or the loss in Q-learning while
-    the values grow.
+    the value estimates grow.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019).

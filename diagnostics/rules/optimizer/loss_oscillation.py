@@ -9,7 +9,7 @@ from diagnostics.rules.shared import loss_curve, update_size
 
 
 class LossOscillation(Rule):
-    """The loss of a repeated batch oscillates and does not fall.
+    """The loss on a repeated batch oscillates and does not fall.
 
     ## What it does
     In a watched run, the rule follows the loss of a batch that recurs, and reports a loss that alternately

@@ -53,11 +53,11 @@ class LossPlateau(Rule):
     In a watched run, the rule makes four checks:
 
     - It compares the cross entropy of the predictions at the sampled steps with the entropy of their labels.
-    - It checks whether any loss is constant at the end of the run even though each batch contains different rows.
-      The predictions may have collapsed (as with a triplet loss stuck at its margin), or the loss compares the
-      model with itself (as with a preference loss whose reference model is not a copy).
+    - It checks whether a loss of any kind is constant at the end of the run even though each batch contains
+      different rows. The predictions may have collapsed (as with a triplet loss stuck at its margin), or the loss
+      compares the model with itself (as with a preference loss whose reference model is not a copy).
     - If each row has to find its partner among the rows of its batch, it compares the cross entropy with its value
-      when all pairs get the same score.
+      for equal scores.
     - If the scores of a cross entropy are cosines times a constant, it computes the lowest possible loss.
 
     ## Why it is bad
@@ -84,7 +84,7 @@ class LossPlateau(Rule):
     - If the trend continued for as many steps again, the loss would not fall below 0.9 times the loss of the
       constant prediction.
 
-    The copy must also be stuck by the thresholds of `learning-rate-too-high` or `learning-rate-too-low`.
+    The copy must also meet the thresholds of `learning-rate-too-high` or `learning-rate-too-low`.
 
     In a watched run of at least 400 steps, three things must hold over the last two thirds of the run:
 
@@ -99,21 +99,21 @@ class LossPlateau(Rule):
 
     A loss is constant if the last third of the run has at least 30 losses, all above 0 and within 0.01% of each
     other. The batches must differ and the weights must change. The model is reported as its own reference if it
-    also runs without gradients in at least 90% of the steps. Then 20 losses are enough if all losses of the run
-    are equal, except for rounding.
+    also runs without gradients on the same inputs in at least 90% of the steps. In that case, 20 losses are enough
+    if all of the run's losses are equal up to rounding errors.
 
-    If the rows of a batch are compared with each other (at least 8, by a product of two embeddings), the average
-    loss of the last third of at least 200 steps must be within 2% of the logarithm of their number. The same must
-    hold for the third before, and the loss must not have fallen by more than 0.5% since.
+    If at least 8 rows of a batch are compared with each other, by a product of two embeddings, the chance level is
+    the logarithm of their number. In a run of at least 200 steps, the average losses of the middle third and of
+    the last third must be within 2% of this level. Between these thirds, the loss may fall by at most 0.5% of this
+    level.
 
-    If the scores are cosines, the lowest possible loss must be at least 90% of the loss that results from equal
-    scores.
+    If the scores are cosines, the lowest possible loss must be at least 90% of the loss for equal scores.
 
     ## Known problems
     Before training, the plateau is detected only on a few batches, and only if another learning rate gets past it;
-    `cannot-overfit-one-batch` covers all other causes. In a watched run, only unweighted cross entropy on outputs
-    of shape (examples, classes) is covered. An inherently hard task, such as the parity of many bits, is reported
-    too.
+    `cannot-overfit-one-batch` covers all other causes. In a watched run, the chance level is known only for an
+    unweighted cross entropy on outputs of shape (examples, classes). An inherently hard task, such as the parity
+    of many bits, is reported too.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "input-independent baseline"; the Hugging Face

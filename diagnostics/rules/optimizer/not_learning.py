@@ -101,7 +101,7 @@ class NotLearning(Rule):
     ## What it does
     Compares the losses of the second half of a run with the losses of the best constant prediction on the same
     batches. If the run is no better, the rule fits a linear and an RBF (radial basis function) model to some of
-    its rows, to see whether these fits learn something that the model did not.
+    the rows, to see whether these fits learn something that the model did not.
 
     Then the rule trains copies of the model from the initial weights on the recorded batches (up to 150 batches
     and 16 MiB). One thing is changed in each copy, such as the scale of the data, the learning rate, the layers or
@@ -136,7 +136,7 @@ class NotLearning(Rule):
 
     ## Thresholds
     The run must have at least 100 steps (50 for a note), its learning rate must have stopped rising, and the
-    script must have run to its end. Two losses must be at least 97% of the loss of the constant prediction: the
+    script must have run to completion. Two losses must be at least 97% of the loss of the constant prediction: the
     loss over the last third of the run, and the loss at the sampled steps in the second half of the run.
 
     The finding is a warning if one of these shows that the model could have learned something:
@@ -145,46 +145,46 @@ class NotLearning(Rule):
       is known), so the model could have memorised the targets.
     - A model fitted to half of the sampled rows has at most 70% of the constant prediction's error on the other
       half. For classes, its error must also be lower by at least five standard errors.
-    - Each row of 3 to 64 columns was standardised separately, or a number used for missing values is 100 standard
-      deviations away from all other values.
-    - After 200 steps or more, the run ended with a loss 10% above that of the constant prediction.
+    - Each row of 3 to 64 columns was standardised separately, or a number used for missing values is at least 100
+      standard deviations away from all other values.
+    - After 200 steps or more, the run ended with a loss at least 10% above that of the constant prediction.
 
     The finding is a note if later training runs of the same model end below half of the constant prediction's
     loss, as after a first stage that trains only a new head.
 
-    The finding is also a warning if a single change makes a copy learn:
+    The finding is also a warning if a single change makes a copy learn, that is, if three conditions hold:
 
-    - None of the unchanged copies reaches a loss below 90% of the loss of the constant prediction.
-    - The changed copy reaches a loss below 85% of the loss of the constant prediction, even with its batches in a
-      different order.
+    - None of the unchanged copies gets below 90% of the loss of the constant prediction.
+    - The changed copy gets below 85% of the loss of the constant prediction, even with its batches in a different
+      order.
     - The loss of the changed copy is lower than the losses of the unchanged copies by at least three times their
       spread.
 
-    If this change is not a different learning rate or optimizer, and its copy reaches 75% of the loss of the
-    constant prediction, the last third of the run need only be at 90% instead of 97%.
+    If this change is not a different learning rate or optimizer, and its copy gets down to 75% of the loss of the
+    constant prediction, the loss over the last third of the run need only be at least 90% of it, instead of 97%.
 
-    In all other cases, the finding is a note. Even with such evidence or such a change, it is usually only a note
-    if the loss was still falling.
+    In all other cases, the finding is a note. Even with such evidence or such a change, it is usually a note if
+    the loss was still falling at the end.
 
     A run with a mean squared error of one number per row is compared with a linear model if it has at least 200
-    steps, its loss in the last third fell by at most a tenth of its distance to the linear model's loss, and no
-    schedule had cut the learning rate by the middle of the run. Its loss must be at least 25% of that of the
-    constant prediction, and at least four times that of the linear fit on held-out rows. The finding is a warning
-    if a single change (not a different learning rate or optimizer, and not the removal of dropout) makes copies
-    reach less than half of that loss, and a note otherwise. A model with dropout is not reported without such a
-    change.
+    steps, no schedule had cut the learning rate by the middle of the run, and the loss has settled: from the
+    middle third to the last, it changed by at most a tenth of its final distance to the linear model's loss. The
+    run's loss must be at least 25% of that of the constant prediction, and at least four times that of the linear
+    fit on held-out rows. The finding is a warning if a single change (not a different learning rate or optimizer,
+    and not the removal of dropout) brings a copy below half of the run's loss, and a note otherwise. A model with
+    dropout is reported only if there is such a change.
 
-    A loss that compares predictions with targets is reported as a warning if it is 0 (up to 1e-6) in every step of
-    a run of at least 100 steps. In such a run, the model is its own target.
+    A loss that compares predictions with targets is reported as a warning if it is 0 (up to 1e-6) at every step of
+    a run of at least 100 steps. Predictions and targets are then always equal.
 
     If there are several outputs, three things must hold:
 
     - One output still has at least 95% of the constant prediction's error after 300 steps or more.
-    - For that output, a simple fit leaves at most half of the constant prediction's error.
-    - The error of another output has fallen to half of the error of a constant prediction of that output.
+    - For that output, a simple fit has at most half of the constant prediction's error.
+    - Another output has at most half of the error of its own constant prediction.
 
     If the weighted loss of another output is at least 10,000 times that of an output that has learned nothing, the
-    finding names that output: its targets are not scaled.
+    finding names the dominant output: its targets are not scaled.
 
     ## Known problems
     A control experiment on random labels is reported as a note. A model that explains less than 3% of the targets'

@@ -64,7 +64,7 @@ class OptimizerMissesParameters(MessageRule):
 
     A pretrained feature extractor that you forgot to freeze is not reported.
 
-    A new head that replaces a loaded head is not detected.
+    A new head that replaces a loaded head and stays frozen is not detected.
 
     ## Sources
     PyTorch's documentation for `torch.optim` ("Constructing it") and `torch.nn.ModuleList`;

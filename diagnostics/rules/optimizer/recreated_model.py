@@ -19,7 +19,7 @@ class RecreatedModel(Rule):
     `apply(init_weights)` or `reset_parameters()`, and then trains it.
 
     In PyTorch, and in Keras on TensorFlow, the rule also looks for an evaluation after the last training step that
-    uses another instance of the model's class whose weights were never trained.
+    uses an untrained instance of the model's class.
 
     ## Why it is bad
     Each new model starts from random weights. If the model is re-created in every epoch, everything learned in the

@@ -15,7 +15,7 @@ class RecreatedOptimizer(Rule):
     with another one for the same parameters.
 
     ## Why it is bad
-    The optimizer stores momentum and Adam's running averages, and a new one starts without them. A new Adam
+    An optimizer stores momentum or Adam's running averages, and a new one starts without them. A new Adam
     optimizer moves each weight by the full learning rate in its first step, however small the gradient is, and
     momentum never builds up. The loss falls at first, but then the weights jump around the minimum.
 

@@ -26,7 +26,7 @@ class UnchangedParameters(Rule):
     In a watched run, the rule compares the weights before and after each sampled step, and fires if not a single
     weight ever changed. It also reports
 
-    - a loop with many passes but without a single optimizer step,
+    - a loop with many backward passes but not a single optimizer step,
     - in TensorFlow, gradients that are computed with a `tf.GradientTape` and never applied,
     - in Keras, 20 calls to `train_on_batch` on a frozen model, such as the discriminator of a GAN, and
     - a `fit` that runs no epochs, as with `epochs=10, initial_epoch=10`.

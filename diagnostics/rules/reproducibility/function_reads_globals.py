@@ -21,8 +21,8 @@ class FunctionReadsGlobals(Rule):
 
     ## Why it is bad
     A function that reads `model` or `batch` from the notebook uses whatever these names refer to when it is
-    called: the model of an earlier experiment, or the last batch of a finished loop. A typo in the function, such
-    as `x` for `xb`, raises no error if the notebook has a variable `x`.
+    called: the model from an earlier experiment, or the last batch of a finished loop. A typo in the function,
+    such as `x` for `xb`, raises no error if the notebook has a variable `x`.
 
     ## Example
     ```python

@@ -47,8 +47,8 @@ class NameBeforeDefinition(Rule):
     has not been run, because the name may be defined outside the notebook.
 
     ## Known problems
-    Only names that are certain to be read are reported: not those in a branch of an `if`, in a `try` with
-    handlers, in a method, or in a function that is never called by name. After `from x import *`, `exec`,
+    Only names that are certain to be read are reported. The rule ignores names in a branch of an `if`, in a `try`
+    with handlers, in a method, or in a function that is never called by name. After `from x import *`, `exec`,
     `globals()` or an unknown magic (`%run`), nothing is reported.
 
     ## Sources

@@ -31,8 +31,8 @@ class RedefinedName(Rule):
 
     ## Why it is bad
     All cells share one namespace. `sum = 0.0` in one cell hides Python's `sum` in all others, and
-    `for model in models` leaves the last model behind for every function that reads `model`. If it is run from top
-    to bottom, the notebook fails or computes something else.
+    `for model in models` leaves the last model behind for every function that reads `model`. Run from top to
+    bottom, the notebook fails or computes something else.
 
     ## Example
     ```python

@@ -44,7 +44,7 @@ class UnseededRandomness(Rule):
 
     ## Thresholds
     None: a difference of one bit is enough. If the first difference is less than 1e-4 of the largest value in the
-    tensor, the finding attributes it to an operation without a fixed order of summation, and otherwise to random
+    tensor, the finding attributes it to an operation without a fixed order of summation; otherwise, to random
     numbers.
 
     ## Known problems

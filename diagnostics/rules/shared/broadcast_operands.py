@@ -1,4 +1,4 @@
-"""Finds a column and a row that the graph of a loss combines into a square."""
+"""Finds a column and a row that the graph of a loss broadcasts to a square matrix."""
 
 from __future__ import annotations
 

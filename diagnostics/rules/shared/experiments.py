@@ -1,4 +1,4 @@
-"""Words what experiments on copies showed."""
+"""Describes the results of experiments on copies."""
 
 from __future__ import annotations
 

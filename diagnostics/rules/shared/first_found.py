@@ -1,4 +1,4 @@
-"""Judges several things of one kind, each as if it were the only one."""
+"""Judges several items of one kind in turn and returns the first finding."""
 
 from __future__ import annotations
 

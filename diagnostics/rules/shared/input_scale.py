@@ -1,4 +1,4 @@
-"""Inputs whose values are too large for initial weights and usual learning rates."""
+"""Finds inputs whose values are too large for typical initial weights and learning rates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code that makes the shapes of a prediction and its target match."""
+"""Suggests code that makes the shapes of a prediction and its target match."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the calls of a metric: what each returned, and what several from one line of the script show together."""
+"""Reads calls to a metric: their results, and what several calls from one line of the script show together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Computes common metrics from predictions and targets, and finds the mistake that gives a reported number."""
+"""Computes common metrics from predictions and targets, and finds the mistake that explains a reported number."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Finds evaluation rows that are nearly equal to training rows: by far nearer than any row that is not a copy.
+"""Finds evaluation rows that are near-duplicates of training rows: far nearer than any row that is not a copy.
 
-Distances are those of ranks, number by number, so that neither the scale of an input nor its distribution counts.
-Of values around a few levels, such as noisy bits, the noise is then as wide as any other difference.
+Each number is replaced by its rank, so distances do not depend on an input's scale or distribution. If values lie
+around a few levels, such as noisy bits, the noise then counts as much as any other difference.
 """
 
 from __future__ import annotations

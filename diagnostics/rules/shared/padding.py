@@ -1,4 +1,4 @@
-"""Says how many predictions change without padding."""
+"""Describes how many predictions change when the padding is removed."""
 
 from __future__ import annotations
 

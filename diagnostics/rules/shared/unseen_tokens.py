@@ -1,4 +1,4 @@
-"""How many of the tokens held out never occur in the rows trained on, beside what a random split would give."""
+"""Counts held-out tokens that never occur in the training rows, and compares the share with random splits."""
 
 from __future__ import annotations
 

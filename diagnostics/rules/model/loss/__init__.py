@@ -1,1 +1,1 @@
-"""Rules about what the model gives to its loss, and what that is compared with."""
+"""Rules about the predictions and targets that the loss compares."""

@@ -50,16 +50,17 @@ class InitialLossOff(Rule):
     ```
 
     ## Thresholds
-    The loss must exceed ln C by more than 2 nats, and by more than half of ln C, in training mode and in
-    evaluation mode: heavy dropout alone raises the initial loss. A loss below ln C is not reported, because a
-    pretrained model may already know the classes.
+    The loss must exceed ln C by more than 2 nats, and by more than half of ln C, both in training mode and in
+    evaluation mode, because heavy dropout alone raises the initial loss in training mode. A loss below ln C is not
+    reported, because a pretrained model may already know the classes.
 
-    Scaling the inputs is suggested only if their root mean square is above 3. It is not suggested if the loss of
-    the same batch keeps more than half of its excess with inputs at unit scale, or if every path from the inputs
-    to the predictions passes through a normalisation layer.
+    Scaling the inputs is suggested only if their root mean square is above 3. The rule also computes the loss of
+    the same batch with inputs at unit scale: if more than half of the excess over ln C remains, scaling is not
+    suggested. Without this loss, scaling is not suggested if every path from the inputs to the predictions passes
+    through a normalisation layer.
 
-    The finding becomes a note if the last third of the losses is below 75% of ln C, or if the loss fell below its
-    initial value in a run of fewer than 100 steps. Later training runs of the same model count as part of the run.
+    The finding becomes a note if the mean of the last third of the losses is below 75% of ln C or, in a run of
+    fewer than 100 steps, below the initial loss. Later training runs of the same model count as part of the run.
     If at least half of the weights are frozen and the inputs are scaled, 97% of ln C is enough, because the first
     steps can harm only the new head.
 

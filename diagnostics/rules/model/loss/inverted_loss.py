@@ -49,16 +49,15 @@ class InvertedLoss(Rule):
     Keras: the loss of correct predictions must exceed the loss of a constant prediction by at least 10% of the
     larger one. The loss of correct predictions must also be higher than the loss that the model reached. The
     targets must be masks or images from 0 to 1, or the loss must ignore the scale of the predictions, as a cosine
-    does. Each prediction must have at least 8 values, or a single value if most targets differ and predictions and
-    targets have a correlation of -0.5 or less.
+    does. Each prediction must have at least 8 values, or a single value if most targets are different and
+    predictions and targets have a correlation of -0.5 or less.
 
     PyTorch: at least 4 steps must be sampled, and in 90% of them the loss must have the wrong sign. In addition,
     one of these must hold:
 
-    - The losses of the run are the negative of a known formula, to within 0.2%, and the targets are not all equal.
-      The value of that formula rises over the run, and is initially at least half the loss of a constant
-      prediction.
-    - For masks with at least 8 values per row, 95% of the gradients of the foreground and 95% of those of the
+    - The run's losses are the negative of a known formula, to within 0.2%, and the targets are not all equal. The
+      value of that formula rises over the run, and is initially at least half the loss of a constant prediction.
+    - For masks with at least 8 values per row, 95% of the gradients in the foreground and 95% of those in the
       background have the wrong sign.
     - For other targets, the gradient is a negative multiple of the error (cosine 0.999), but not of the target
       alone.

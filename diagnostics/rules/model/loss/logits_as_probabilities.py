@@ -71,8 +71,8 @@ class LogitsAsProbabilities(MessageRule):
 
     ## Thresholds
     At least one prediction of the batch must be below 0 or, with a binary loss, above 1. For a loss that expects
-    log-probabilities, at least one prediction must be above 0. The tolerance is 0.001. For a loss that expects
-    probabilities, it is also enough that the model ends in a ReLU or tanh.
+    log-probabilities, at least one prediction must be above 0. The tolerance is 0.001. A model that ends in a ReLU
+    or tanh is also reported if its loss expects probabilities.
 
     If a sigmoid for several classes is combined with categorical cross entropy, the finding is a warning: Keras
     computes the loss from the logits, so the model learns, but `predict` returns values that were never trained.

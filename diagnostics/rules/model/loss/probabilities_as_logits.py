@@ -48,9 +48,9 @@ class ProbabilitiesAsLogits(Rule):
     loss, it is ln(1 + 1/e) = 0.31 where the target is 1, and ln 2 = 0.69 where the target is 0.
 
     ## Known problems
-    A sigmoid that is a function call instead of a layer is not detected. If a loss with `from_logits=True`
-    directly follows a softmax or sigmoid, Keras on TensorFlow bypasses that activation and only warns. A model
-    with this combination is not reported.
+    A sigmoid that is called as a function instead of a layer is not detected. If a loss with `from_logits=True`
+    directly follows a softmax or sigmoid, Keras on TensorFlow bypasses that activation and only warns. This
+    combination is not reported.
 
     ## Sources
     The documentation for `torch.nn.CrossEntropyLoss` ("the input is expected to contain the unnormalized logits

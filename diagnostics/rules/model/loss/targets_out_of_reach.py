@@ -81,11 +81,11 @@ class TargetsOutOfReach(Rule):
     At least 10% of the batch's targets must be out of range by at least 10% of the width of the range (or of the
     largest target if the range is unbounded). Other thresholds apply to these losses:
 
-    - Binary cross entropy: a target must be out of range by 0.001.
+    - Binary cross entropy: the targets need only be out of range by more than 0.001.
     - Categorical cross entropy: at least 10% of the rows must have several nonzero numbers whose sum differs from
-      1 by more than 0.1. One metric must be an accuracy, because models of word counts use the same formula. In
-      PyTorch, these rows must contain only 0 and 1, and there must be at most 50 classes.
-    - CTC: one target must contain the blank, or half of the examples must have too few frames.
+      1 by more than 0.1. At least one metric must be an accuracy, because models of word counts use the same
+      formula. In PyTorch, these rows must contain only 0 and 1, and there must be at most 50 classes.
+    - CTC: at least one target must contain the blank, or at least half of the examples must have too few frames.
 
     ## Known problems
     Only one batch is checked, and only if the last activation is known. Targets that a loss may ignore, such as

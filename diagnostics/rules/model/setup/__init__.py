@@ -1,1 +1,1 @@
-"""Rules about checkpoints that are loaded and settings that a model is made with."""
+"""Rules about loading checkpoints and about a model's settings."""

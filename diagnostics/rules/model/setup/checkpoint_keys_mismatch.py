@@ -41,12 +41,12 @@ class CheckpointKeysMismatch(MessageRule):
 
     ## What it does
     Compares the missing and the unexpected keys in the error message. Names a prefix that would make the keys
-    equal, a state dict inside the checkpoint, or the layers that differ. In a watched run, the rule also checks
+    match, a state dict inside the checkpoint, or the layers that differ. In a watched run, the rule also checks
     `load_state_dict(..., strict=False)`: it reports a call that found hardly any of the model's keys, if the model
     is then trained, or is evaluated with the missing weights unchanged.
 
-    In PyTorch, it also compares a model that is evaluated after a load with the trained model of the same class:
-    weights that were trained, but still have their initial values after the load, were not saved.
+    In PyTorch, it also compares a model that is evaluated after loading with the trained model of the same class.
+    Weights that were trained, but still have their initial values after loading, were not saved.
 
     ## Why it is bad
     `load_state_dict` matches weights by name. `DataParallel` and `DistributedDataParallel` put `module.` in front
@@ -70,13 +70,14 @@ class CheckpointKeysMismatch(MessageRule):
     ## Thresholds
     If loading failed, there is no threshold. With `strict=False`, one of two conditions must hold:
 
-    - Fewer than 10% of the model's keys were found, and at least as many of the checkpoint's keys are left over.
+    - Fewer than 10% of the model's keys were found, and at least as many keys of the checkpoint are not in the
+      model.
     - At least half of the model's keys are missing, and adding or removing a prefix makes the keys match.
 
     Weights are reported as not saved if at least one other trained matrix is identical in the evaluated and the
-    trained model, which shows that the evaluated model was loaded from this run. The matrix itself must have at
-    least 64 weights, must be unchanged since the load, and must be unrelated to the trained one: their correlation
-    must be less than five standard deviations of the correlation between two random draws.
+    trained model, which shows that the evaluated model was loaded from this run. The reported matrix itself must
+    have at least 64 weights, must be unchanged since loading, and must be unrelated to the trained one: their
+    correlation must be below five standard deviations of the correlation between random matrices.
 
     ## Known problems
     Some old error messages name only the first key, so the rule knows only that key. Weights that were not saved

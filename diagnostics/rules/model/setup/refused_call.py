@@ -33,8 +33,7 @@ class RefusedCall(MessageRule):
     None: the rule fires only after the library has raised its error.
 
     ## Known problems
-    If a component is often missing for one of several reasons, the message alone does not show which reason
-    applies.
+    A component can be missing for several reasons, and the message alone does not show which one applies.
 
     ## Sources
     The checks in the source code of these libraries.

@@ -60,8 +60,8 @@ class SettingWithoutEffect(Rule):
     - Attribute of a subset: its dataset has an attribute of that name with a different value.
     - Discarded result: it was returned by a PyTorch function, by a tensor method with an in-place version, or by
       one of a few methods of pandas and datasets, outside any `try` block.
-    - Layer losses: only evaluation code reads them or calls a regularizer, and no loss of a `tf.function` is
-      computed from them.
+    - Layer losses: only evaluation code reads them or calls a regularizer, and no `tf.function` computes a loss
+      from them.
 
     ## Known problems
     If a script reads the attribute outside the model and acts on it, the finding is a false positive.
