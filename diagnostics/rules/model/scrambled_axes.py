@@ -12,8 +12,8 @@ from diagnostics.facts.loss_call import LossCall, LossCalls
 from diagnostics.facts.loss_graph import LossGraph, Node, known_sizes
 from diagnostics.facts.pipeline import BatchFacts
 from diagnostics.facts.written import WrittenPatterns
-from diagnostics.rules.shared.cut_images import CHANNELS, put_back
 from diagnostics.rules.shared.first_found import first_found
+from diagnostics.rules.shared.reshaped_inputs import CHANNELS, put_back, reshaped_series
 
 EACH = (
     *("Relu", "LeakyRelu", "Gelu", "Silu", "Elu", "Tanh", "Sigmoid", "Add", "Mul", "NativeBatchNorm"),
@@ -72,13 +72,20 @@ class ScrambledAxes(Rule):
     60% of its value in the current order, and at most half of its value for random pairs of pixels. The finding is
     then a warning.
 
+    Signals of shape (batch, a, b) need at least 8 rows, and a and b must differ. Their columns are standardised
+    first. Values that are neighbours in the other axis order must differ by at most 70% of the mean squared
+    difference between any two values. If the original time axis is the last, values at the ends of the original
+    channels must differ at least 1.4 times as much (by three standard errors), and values at the ends of rows at
+    most 1.15 times as much. If it is the first, values one place, a - 1, a + 1 and b places apart must differ at
+    least 1.4 times as much as values a places apart. The finding is then a warning.
+
     Two arrays of the script are reported as a warning if their shapes differ only in the order of the axes after
     the first, if they hold the same numbers in the same order (in 8 rows, with at least 16 different values), and
     if the model was given rows of the second shape.
 
     ## Known problems
     A `view` or `reshape` of the inputs before the first layer with weights is found only if it scrambles colour
-    images, or if the script still holds the original array in a global variable.
+    images or smooth signals, or if the script still holds the original array in a global variable.
 
     ## Sources
     Public reports of a `view` without a `permute`: in taggers with scores of shape (length, batch, tags) and
@@ -163,6 +170,38 @@ class ScrambledAxes(Rule):
                 },
                 severity="warning",
                 evidence={"shape": list(values.shape), "neighbours": before, "neighbours_put_back": after},
+            )
+        return None
+
+    @check
+    def from_series(self, batch: BatchFacts) -> Finding | None:
+        """Look for signals whose time and channels were exchanged by a reshape."""
+        series = {name: values for name, values in batch.inputs.items() if values.ndim == 3}
+        if not series:
+            raise NotApplicable("needs a batch of series")
+        for values in series.values():
+            if (found := reshaped_series(values)) is None:
+                continue
+            a, b = values.shape[1:]
+            how = (
+                f"neighbouring values differ by {found.calm:.0%} of the mean squared difference between any "
+                f"two, even where a row of {b} ends, but by {found.other:.0%} after every {a} values, where a "
+                "channel ends"
+                if found.time_last
+                else f"values {a} places apart differ by {found.calm:.0%} of the mean squared difference between "
+                f"any two, but neighbours along either axis by {found.other:.0%}"
+            )
+            kept = "successive time steps of one channel" if found.time_last else "several channels and time steps"
+            return self.found(
+                f"The inputs have shape {values.shape}, but their memory holds smooth signals of shape "
+                f"({b}, {a}): {how}. So a reshape or view was meant to swap time and channels, but neither moves "
+                f"axes: each row of {b} holds {kept}.",
+                fix={
+                    "torch": ("x.transpose(1, 2)  # not reshape or view",),
+                    "keras": ("x.transpose(0, 2, 1)  # not reshape",),
+                },
+                severity="warning",
+                evidence={"shape": list(values.shape), "apart": found.other, "apart_put_back": found.calm},
             )
         return None
 

@@ -126,6 +126,63 @@ def test_needs_images():
         of_pixels(np.zeros((16, 8)))
 
 
+def signals(count=32, channels=6, steps=50, noise=0.5, level=0.0):
+    """Sines of random phases and frequencies, (count, channels, steps)."""
+    rng = np.random.default_rng(0)
+    speed, phase = rng.uniform(2, 4, (count, channels, 1)), rng.uniform(0, 7, (count, channels, 1))
+    wave = np.sin(speed * np.linspace(0, 2 * np.pi, steps) + phase) + level * np.arange(channels)[:, None]
+    return (wave + noise * rng.normal(size=wave.shape)).astype("float32")
+
+
+def of_series(series):
+    return ScrambledAxes().from_series(BatchFacts(len(series), {"0": series}))
+
+
+@pytest.mark.parametrize("level", [0.0, 3.0])
+def test_names_signals_whose_channels_a_reshape_was_to_move_last(level):
+    finding = of_series(signals(level=level).reshape(32, 50, 6))
+    assert (finding.rule, finding.severity) == ("scrambled-axes", "warning")
+
+
+@pytest.mark.parametrize("level", [0.0, 3.0])
+def test_names_signals_whose_channels_a_reshape_was_to_move_first(level):
+    assert of_series(signals(level=level).transpose(0, 2, 1).reshape(32, 6, 50)).severity == "warning"
+
+
+@pytest.mark.parametrize("level", [0.0, 3.0])
+def test_silent_on_signals_in_order(level):
+    assert of_series(signals(level=level)) is None
+    assert of_series(signals(level=level).transpose(0, 2, 1)) is None
+
+
+def test_silent_on_a_long_signal_that_was_cut_into_patches():
+    assert of_series(np.random.default_rng(0).normal(size=(32, 300)).cumsum(1).reshape(32, 50, 6)) is None
+
+
+def test_silent_on_a_season_as_long_as_the_number_of_channels():
+    """28 days of 7 shops: numbers 7 places apart are of the same weekday, except across two shops."""
+    rng = np.random.default_rng(0)
+    weeks = np.tile(rng.normal(size=(32, 7, 7)), 4) + 0.2 * rng.normal(size=(32, 7, 28))
+    assert of_series(weeks) is None
+
+
+def test_silent_on_blocks_of_columns_with_different_levels():
+    blocks = np.repeat([0.0, 9.0, 3.0], 10) + np.random.default_rng(0).normal(size=(32, 10, 30))
+    assert of_series(blocks) is None
+
+
+def test_silent_on_few_constant_or_infinite_series():
+    assert of_series(signals(7).reshape(7, 50, 6)) is None
+    assert of_series(np.ones((32, 50, 6))) is None
+    assert of_series(np.full((32, 50, 6), np.inf)) is None
+    assert of_series(signals(steps=6)) is None
+
+
+def test_needs_series():
+    with pytest.raises(NotApplicable):
+        of_series(np.zeros((16, 8)))
+
+
 def judge_arrays(rows, *reshaped):
     batch = BatchFacts(8, {"x": np.zeros((8, *rows), np.float32)})
     return ScrambledAxes().from_arrays(WrittenPatterns(reshaped=reshaped), batch)
