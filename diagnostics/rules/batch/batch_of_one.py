@@ -34,7 +34,8 @@ class BatchOfOne(MessageRule):
     ```
 
     ## Thresholds
-    None: the rule fires only if the layer has raised its error, or if both predictions are bit-for-bit identical.
+    None: the rule fires only if the layer has raised its error, or if the two predictions are bit-for-bit
+    identical.
 
     ## Known problems
     The message does not show whether the batch was the last one of an epoch or a single example.

@@ -9,7 +9,7 @@ from diagnostics.facts.written import WrittenPatterns
 
 
 class RepeatedWorkerRandomness(Rule):
-    """All workers of a data loader, or all runs of a traced function, use the same random numbers.
+    """All workers of a data loader, or all calls to a traced function, use the same random numbers.
 
     ## What it does
     Looks for NumPy, Python or PyTorch random generators that the dataset, a transform or the collator draws from,
@@ -52,10 +52,10 @@ class RepeatedWorkerRandomness(Rule):
     ```
 
     ## Thresholds
-    None for several workers. With a single worker, the finding is a note, and only if the worker is not
-    persistent. A `__getitem__` is reported if it always seeds a global generator with the same value and then
-    calls a function that draws noise. A traced function is reported if it was called at least 8 more times without
-    a new draw, or if the dataset has at least 8 elements (or an unknown number).
+    There is no threshold for several workers. A single worker is reported only if it is not persistent, and only
+    as a note. A `__getitem__` is reported if it always seeds a global generator with the same value and then calls
+    a function that draws noise. A traced function is reported if it was called at least 8 more times without a new
+    draw, or if the dataset has at least 8 elements (or an unknown number of them).
 
     ## Known problems
     The rule assumes that a generator is copied unless the code of its class or of `worker_init_fn` calls
@@ -63,8 +63,8 @@ class RepeatedWorkerRandomness(Rule):
 
     ## Sources
     The documentation for `torch.utils.data`, "Randomness in multi-process data loading"; tensorflow/tensorflow,
-    issue 40620; Tanel Pärnamaa, "Using
-    PyTorch + NumPy? You're making a mistake" (2021), on NumPy's global generator before PyTorch 1.9.
+    issue 40620; Tanel Pärnamaa, "Using PyTorch + NumPy? You're making a mistake" (2021), on NumPy's global
+    generator before PyTorch 1.9.
     """
 
     severity = "warning"
