@@ -58,8 +58,8 @@ class EosNeverLearned(Rule):
 
     ## Thresholds
     At least 2 texts must end within the batch and have at least 4 labels each that are not ignored. If the end
-    tokens of all texts are masked or missing, the finding is only a note, unless at least 2 texts begin with
-    ignored labels, as prompts do.
+    tokens of all texts are masked or missing, the finding is only a note, unless the labels at the beginning of at
+    least 2 texts are ignored, like those of prompts.
 
     For an encoder-decoder model, at least 2 targets must be shorter than the longest one, which must have at least
     4 labels.

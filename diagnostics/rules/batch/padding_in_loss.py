@@ -47,9 +47,9 @@ class PaddingInLoss(Rule):
     to learn the end of a text.
 
     Without an attention mask, the batch needs at least 8 rows. One id must fill the end (or the beginning) of at
-    least a quarter of these rows, and occur nowhere else. The number of times it occurs must take at least 3
-    values across the rows. All positions with this id must have the same label, and the other positions must have
-    at least two other labels. The number of distinct labels must be at most 75% of the number of distinct ids.
+    least a quarter of these rows, and occur nowhere else. The number of such positions per row must take at least
+    3 different values. All positions with this id must have the same label, and the other positions must have at
+    least two other labels. The number of distinct labels must be at most 75% of the number of distinct ids.
     Otherwise, the labels may be a text in the same vocabulary, which may need the padding to mark its end.
 
     ## Known problems

@@ -56,7 +56,8 @@ class UnstableBatch(Rule):
     a note, because the changes are lost with the copy.
 
     The spread has shrunk if the standard deviation (the median over channels) of every batch after some step is
-    less than 5% of that of every batch before it. At least 3 batches must have been sampled on either side.
+    less than 5% of that of every batch before it. At least 3 batches must have been sampled before that step, and
+    at least 3 after it.
 
     ## Known problems
     The rule does not check
