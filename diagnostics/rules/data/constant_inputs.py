@@ -68,8 +68,8 @@ class ConstantInputs(Rule):
     1000 columns. The severity depends on what is constant:
 
     - If all inputs are equal and the labels differ, the finding is an error.
-    - If all inputs are equal, and the labels are equal or unknown, or later rows of an unshuffled dataset differ,
-      the finding is a warning.
+    - If all inputs are equal, the finding is a warning if the labels are equal or unknown, or if later rows of an
+      unshuffled dataset differ.
     - If only some inputs or columns are constant, the finding is a note.
 
     There must be at least 8 blank rows of at least 16 values each, and at least 2% of the sampled rows must be

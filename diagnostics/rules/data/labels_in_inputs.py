@@ -86,9 +86,9 @@ class LabelsInInputs(Rule):
     Keras or KerasHub model has no loss of its own and fails with `No loss to compute`.
 
     ## Thresholds
-    There is no threshold for a batch without a target. If there is a target, exactly one position must reveal it,
-    in at least 100 rows without exception. Either the value there equals a regression target that takes at least
-    20 different values, or each class has its own value.
+    There is no threshold for a batch without a target. If there is a target, exactly one position must reveal it
+    in all rows, of which there must be at least 100. Either the value there equals a regression target that takes
+    at least 20 different values, or each class has its own value.
 
     If the rows are sequences, this position must be in the last step, unless at least 10 rows overlap, as windows
     of one series do.

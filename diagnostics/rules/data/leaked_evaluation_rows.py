@@ -26,8 +26,8 @@ class LeakedEvaluationRows(Rule):
     ## What it does
     Counts the evaluation rows that are also in the training set.
 
-    In samples of the run's training and evaluation inputs, it also looks for near-duplicates: rows that were
-    copied with small changes before the split, or several rows of the same subject.
+    It also looks for near-duplicates in samples of the training and evaluation inputs: rows that were copied with
+    small changes before the split, or several rows of the same subject.
 
     `diagnose run` also searches the script for held-out data that is never used because the evaluation reads the
     training data instead, such as `val_accuracy = evaluate(model, train_loader)`. With `tf.data`, it checks
@@ -71,21 +71,21 @@ class LeakedEvaluationRows(Rule):
 
     - At least 10% of the evaluation rows compared, and at least 40 of them, have near-duplicates in the training
       set. These are a row's nearest training rows (at most 8), if the next training row is at least 2.5 times as
-      far away. Distances compare ranks, so the scale of an input does not matter.
+      far away. Distances are measured between ranks, so the scale of an input does not matter.
     - The share of such rows is at least 10 times that expected by chance, which the rule estimates from more
       distant neighbours.
     - Hardly any training rows are at distances in between.
     - Two rows of the same training batch, or two evaluation rows, are near-duplicates about as often as a training
       row and an evaluation row. That is so if rows were copied before a random split, but not if the training rows
       are augmented in each epoch.
-    - The groups of near-duplicates are more than twice as many as the model's outputs. Fewer groups may be the
-      classes.
+    - The groups of near-duplicates are more than twice as many as the model's outputs. Fewer groups may simply be
+      the classes.
 
     ## Known problems
     Some duplicates are natural: short texts ("thank you"), tables with few columns, blank images. Rows that were
     copied before the split to balance the classes look like natural duplicates but are a real leak.
-    Near-duplicates are not detected if they are texts, images with 256 levels (such as a different crop), rows
-    with few numbers, or rows interpolated between others (SMOTE). If the training set is large, only part of it is
+    Near-duplicates are not detected if they are texts, images with 256 levels (such as different crops), rows with
+    few numbers, or rows interpolated between others (SMOTE). If the training set is large, only part of it is
     compared, so the true number of leaked rows is higher, and near-duplicates may go unnoticed. Rows clustered
     around more than a hundred prototypes look like near-duplicates, unless the prototypes are the classes. If only
     a variable name in the script shows which data is held out, the finding is a note.

@@ -66,10 +66,10 @@ class SingleClassLabels(MessageRule):
     deviation is at most one millionth, in absolute terms or relative to their mean.
 
     ## Known problems
-    With a single sigmoid output, a finding based on the rows read is only a note, because adversarial training
-    fits a model to one label at a time. In a watched run, the finding is also only a note if all labels are 1,
-    because a model that ranks pairs has no other label. With a squared error, events as rare as one in 500 rows
-    look like targets that were cast to integers.
+    With a single sigmoid output, a finding based on dataset rows is only a note, because adversarial training fits
+    a model to one label at a time. In a watched run, the finding is also only a note if all labels are 1, because
+    a model that ranks pairs has no other label. With a squared error, events as rare as one in 500 rows look like
+    targets that were cast to integers.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" ("check your data again": is one label

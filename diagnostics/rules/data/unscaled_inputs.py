@@ -49,9 +49,9 @@ class UnscaledInputs(Rule):
     """Inputs or regression targets are not scaled, and training suffers.
 
     ## What it does
-    The rule requires two pieces of evidence. The first is a wrong scale: of floating-point inputs, of integers
-    that look like pixels, or of regression targets. The second is evidence that the scale hurts training, in one
-    of three ways:
+    The rule requires two pieces of evidence. The first is a wrong scale of floating-point inputs, of integers that
+    look like pixels, or of regression targets. The second is evidence that the scale hurts training, in one of
+    three ways:
 
     - The initial loss is far above chance.
     - A copy of the model learns nothing when trained on this batch with your optimizer and learning rate.
@@ -79,8 +79,8 @@ class UnscaledInputs(Rule):
     ## Thresholds
     An input, or one column of a table (of at most 1000 columns), must have a root mean square of at least 30. For
     comparison, the root mean square of standardised values is 1, and that of MNIST's raw pixels is 78. Targets
-    must also be at least 10 times the largest initial output. Inputs are too small if their root mean square is at
-    most 0.02, as with pixel values divided by 255 twice.
+    must meet this limit too, and be at least 10 times the largest initial output. Inputs are too small if their
+    root mean square is at most 0.02, as with pixel values divided by 255 twice.
 
     Large inputs count as harmful if the initial loss exceeds the threshold of `initial-loss-off`, unless that rule
     finds that their scale is not the cause. They also count as harmful if a copy of the model, trained on this

@@ -37,7 +37,7 @@ _NEWER = (
 
 
 class AsynchronousError(MessageRule):
-    """The traceback points to the synchronisation point, not to the call that failed.
+    """The traceback names the synchronisation point, not the call that failed.
 
     ## What it does
     Recognises the errors that a device reports asynchronously (device-side asserts, illegal memory accesses,

@@ -34,7 +34,7 @@ class DeviceMismatch(MessageRule):
 
     ## Why it is bad
     An operation reads the memory of only one device. PyTorch does not copy tensors between devices implicitly,
-    because a hidden copy in every step would be slow. The error message names the devices, but rarely the tensor
+    because a hidden copy at every step would be slow. The error message names the devices, but rarely the tensor
     that was not moved.
 
     ## Example

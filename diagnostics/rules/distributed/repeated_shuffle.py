@@ -19,8 +19,8 @@ class RepeatedShuffle(Rule):
     rows depends only on these two numbers.
 
     ## Why it is bad
-    Every epoch has the same batches in the same order, and no rank ever sees the rows of another rank. The loss
-    still falls, so nothing looks wrong.
+    Every epoch has the same batches in the same order, and no rank ever sees another rank's rows. The loss still
+    falls, so nothing looks wrong.
 
     ## Example
     ```python

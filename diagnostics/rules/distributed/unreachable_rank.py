@@ -31,7 +31,7 @@ class UnreachableRank(MessageRule):
     ## What it does
     Recognises three kinds of messages from NCCL, gloo and the rendezvous:
 
-    - connections that were refused, closed or never made
+    - connections that were refused, closed or never established
     - two ranks that use the same GPU
     - a GPU that does not exist
 

@@ -70,9 +70,9 @@ class UnreachedParameters(Rule):
 
     ## Thresholds
     Before training, the finding is a warning if the parameters without a gradient make up at least 1% of all
-    trainable weights. A watched run must have at least 50 steps with a gradient, and at least 3 steps before and
-    after which the weights were compared. The finding is then a warning if the layers without a gradient make up
-    at least 10% of the layers in the optimizer. Otherwise it is a note.
+    trainable weights. A watched run must have at least 50 steps with a gradient, and the weights must have been
+    compared before and after at least 3 steps. The finding is then a warning if the layers without a gradient make
+    up at least 10% of the layers in the optimizer. Otherwise it is a note.
 
     The finding is also a note if all parameters without a gradient belong to a `pooler`.
 
