@@ -83,7 +83,7 @@ class EvaluationAtChance(Rule):
     Compares the predicted classes with the labels, in training and in each evaluation, and measures their
     agreement beyond chance (Cohen's kappa). If the agreement in evaluation is no better than chance, the rule
     checks whether renumbering the classes helps, whether training and evaluation inputs look alike, and whether a
-    linear or RBF (radial basis function) fit to some training rows predicts the others.
+    linear or RBF (radial basis function) model fitted to some training rows predicts the others.
 
     ## Why it is bad
     Even an overfitted model is usually better than chance. An evaluation at chance level has four common causes:
@@ -271,7 +271,7 @@ class EvaluationAtChance(Rule):
 
 
 class _Agreement:
-    """Agreement of predictions with labels, and their agreement by chance; shares from 0 to 1."""
+    """Agreement of predictions with labels, and the agreement expected by chance; shares from 0 to 1."""
 
     def __init__(self, examples: int, right: float, by_chance: float) -> None:
         self.examples, self.right, self.by_chance = examples, right, by_chance

@@ -93,7 +93,7 @@ SHUFFLE: Final = {
 
 @dataclass(frozen=True)
 class _Mismatch:
-    """An input that differs, with the explanation; the numbers are those of all channels together."""
+    """An input that differs, with the explanation; the numbers are those of all channels."""
 
     name: str
     training: Array
@@ -156,11 +156,12 @@ class EvaluationMismatch(Rule):
     rows. A single evaluation image is enough if its scale is at least 20 times that of the training images. One of
     these conditions must hold:
 
-    - The scales differ by a factor of 5, or the means by 3 standard deviations.
+    - The scales differ by at least a factor of 5, or the means by at least 3 standard deviations.
     - Only one side is standardised (means of 0 and standard deviations of 1, each to within 0.3), the scales of at
-      least half of the channels differ by a factor of 3, and the other channels are scaled or shifted too.
-    - The scales differ by a factor of 1.5, and either the pixels fill different ranges completely (0 to 1, -1 to
-      1, 0 to 255), or the values of both datasets are evenly spaced, but with different step sizes.
+      least half of the channels differ by at least a factor of 3, and the other channels are scaled or shifted
+      too.
+    - The scales differ by at least a factor of 1.5, and either the pixels fill different ranges completely (0 to
+      1, -1 to 1, 0 to 255), or the values of both datasets are evenly spaced, but with different step sizes.
 
     In tables, the distributions on both sides must also have the same shape once they are standardised, unless the
     scales differ by a factor of 20.
@@ -176,9 +177,8 @@ class EvaluationMismatch(Rule):
     - At least two channels differ by at least 10 standard errors from the training channels at the same positions.
     - In another order, the means and mean deviations of all channels agree to within 4 standard errors.
 
-    The scales of the targets must differ by a factor of 5, or of 3 if only one side is standardised, while the
-    inputs look alike. If the inputs are unknown or the rows are a series, the scales must differ by a factor of
-    20.
+    The scales of the targets must differ by at least a factor of 5 (3 if only one side is standardised), while the
+    inputs look alike. If the inputs are unknown or the rows are a series, the factor must be at least 20.
 
     Generated text is reported as cut off if all of these conditions hold:
 
@@ -201,8 +201,8 @@ class EvaluationMismatch(Rule):
 
     Unseen tokens are counted only if there are at least 64 training rows, and at least 32 evaluation rows with 100
     tokens in total. At least 30% of the evaluation tokens, and at least 5 different ones, must not occur in the
-    training rows. In each of the random splits, the share of new tokens must be at most a tenth of that share. The
-    finding is a note unless the evaluation rows are known to follow the training rows in the same dataset.
+    training rows. In each random split, the share of new tokens must be at most a tenth of this share. The finding
+    is a note unless the evaluation rows are known to follow the training rows in the same dataset.
 
     A scaler counts as refitted if one fit produced at least 90% of the training rows, and another fit at least 90%
     of an evaluation batch of 16 or more rows. The finding is a note if the results of the two fits differ by less
@@ -210,8 +210,8 @@ class EvaluationMismatch(Rule):
 
     An encoder counts as refitted if the same object was fitted two or three times on pandas columns of the same
     name (a Series or part of a DataFrame), and encoded something each time. At least 8 values must occur in both
-    fits, and at least half of them must be assigned a different code. It is not reported if one training run began
-    between the two fits and another began after them, as in cross-validation.
+    fits, and at least half of them must be assigned a different code. The encoder is not reported if one training
+    run began between the two fits and another began after them, as in cross-validation.
 
     Left padding is reported if removing it changes at least 3 predictions and at least a quarter of all
     predictions. Replacing the pad tokens with other tokens must change no prediction, and the training batch must
@@ -690,7 +690,7 @@ def _is_noise(numbers: Array) -> bool:
 
 @dataclass(frozen=True)
 class _Sides:
-    """Both sides: numbers (channels, n), their moments, and the distance between these."""
+    """Both sides: numbers (channels, n), their moments, and the distance between them."""
 
     training: Array
     evaluation: Array

@@ -137,9 +137,9 @@ class MisreportedMetric(Rule):
 
     ## Known problems
     Other numbers that the script prints, metrics under other names, and metrics of models with several outputs are
-    not checked. Of metric objects, only means are checked, not `AUC`, `Precision` or `MeanIoU`. A metric over a
-    stream, where each part is first predicted and then trained on, is reported although it is meant to accumulate.
-    Comparisons in functions are not checked, because their values are gone at the end of the script.
+    not checked. Only metric objects that compute a mean are checked, not `AUC`, `Precision` or `MeanIoU`. A metric
+    over a stream, where each part is first predicted and then trained on, is reported although it is meant to
+    accumulate. Comparisons in functions are not checked, because their values are gone at the end of the script.
 
     ## Sources
     Forman and Scholz, "Apples-to-apples in cross-validation studies" (2010), on averaging F1; the release notes
