@@ -25,7 +25,7 @@ class AttentionMaskMissing(Rule):
     """The batch is padded, but the model receives no attention mask.
 
     ## What it does
-    Looks for padded examples in a batch without `attention_mask`, for a model that accepts one.
+    Looks for padded examples in a batch without an `attention_mask` if the model accepts one.
 
     Under `diagnose run`, the rule also looks for a mask that the DataLoader yields but the script does not pass to
     the model. Inside the model, it looks for a layer that accepts an `attention_mask` but does not receive one.
@@ -53,8 +53,8 @@ class AttentionMaskMissing(Rule):
     One example must have at least 2 pad tokens at one end, and another example must have fewer at the same end.
 
     If predictions were compared, at least 2 of them, and at least 10%, must change when the padding is removed. A
-    classifier must predict a different class; any other prediction must change by more than half the standard
-    deviation of the predictions across rows.
+    classifier's prediction counts as changed if the class differs; any other prediction, if it moves by more than
+    half the standard deviation of the predictions across rows.
 
     ## Known problems
     Classes named `…ForCausalLM` and `…LMHeadModel` are not reported for padding at the end, because a causal model

@@ -14,9 +14,8 @@ class BatchOfOne(MessageRule):
     """A batch norm layer in training mode received a batch with one value per channel.
 
     ## What it does
-    Recognises PyTorch's error and reads the shape of the input from its message. Keras raises no error, so if a
-    Keras model is trained on single rows, the rule compares its predictions for two different rows in training
-    mode.
+    Recognises PyTorch's error and reads the input shape from the message. Keras raises no error, so if a Keras
+    model is trained on single rows, the rule compares its predictions for two different rows in training mode.
 
     ## Why it is bad
     Batch norm subtracts the mean of the batch. A single value is its own mean, so the output would be 0 for any
@@ -34,7 +33,8 @@ class BatchOfOne(MessageRule):
     ```
 
     ## Thresholds
-    None: the rule fires only if the layer has raised its error, or if both predictions are bit-for-bit identical.
+    None: the rule fires only if the layer has raised its error, or if the two predictions are bit-for-bit
+    identical.
 
     ## Known problems
     The message does not show whether the batch was the last one of an epoch or a single example.

@@ -15,8 +15,8 @@ class DoubledSpecialToken(Rule):
     """Every text begins with the same special token twice.
 
     ## What it does
-    Checks whether all rows of a batch begin with the same token id twice in a row, and whether that token never
-    appears on its own except at the end. If the two tokens also occur together later in a row, the turns of a
+    Checks whether all rows of a batch begin with two copies of the same token, and whether this token otherwise
+    appears only in pairs or at the end of a row. If there are further pairs within a row, the turns of a
     conversation were tokenized separately.
 
     ## Why it is bad
@@ -37,8 +37,8 @@ class DoubledSpecialToken(Rule):
     ```
 
     ## Thresholds
-    There must be at least 4 rows, each with at least 4 tokens after the repeated token. The finding is a note if
-    the model is not from transformers: its tokens may be letters, and each text may begin with a double letter.
+    There must be at least 4 rows, each with at least 4 tokens after the two copies. The finding is a note if the
+    model is not from transformers: its tokens may be letters, and each text may begin with a double letter.
 
     ## Known problems
     Only one batch is checked, and only the beginning of its rows.

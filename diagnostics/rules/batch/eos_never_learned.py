@@ -23,14 +23,14 @@ class EosNeverLearned(Rule):
     """The end-of-text token never contributes to the loss.
 
     ## What it does
-    Checks a batch for a language model whose labels are the input tokens or the next tokens. The rule fires if
+    Checks a batch of a language model whose labels are the input tokens or the next tokens. The rule fires if
     texts end within the batch, but the end-of-text token is not a label anywhere. The finding gives the reason:
     the token's label is ignored, the attention mask treats the token as padding, or the texts contain no
     end-of-text token.
 
     For an encoder-decoder model such as T5, the rule checks all targets of the batch that are shorter than the
-    longest one. For any other model that predicts the next token, the rule fires if the loss ignores one label
-    that closes each text, while the label of the padding behind it counts.
+    longest one. For any other model that predicts the next token, the rule fires if the loss ignores the last
+    label of each text but counts the labels of the padding after it.
 
     ## Why it is bad
     The model never learns where a text ends. The loss is low, but generated text runs on until `max_new_tokens`,
@@ -39,7 +39,8 @@ class EosNeverLearned(Rule):
     - `tokenizer.pad_token = tokenizer.eos_token`, combined with a collator that ignores the label of every pad
       token, including the one at the real end of the text
     - a decoder tokenizer that adds a start token but no end token
-    - `ignore_index` set to the pad id of the source vocabulary, which is the end token of the target vocabulary
+    - `ignore_index` set to the pad id of the source vocabulary, which is the id of the end token in the target
+      vocabulary
 
     ## Example
     ```python
@@ -56,17 +57,21 @@ class EosNeverLearned(Rule):
     ```
 
     ## Thresholds
-    At least 2 texts must end within the batch and have at least 4 labels that are not ignored. If the end tokens
-    of all texts are masked or missing, the finding is only a note, unless the labels at the beginning of at
-    least 2 texts are ignored, as they are for prompts. For an encoder-decoder model, at least 2 targets must be
-    shorter than the longest one, which must have at least 4 labels. Without a configuration that names the end
-    token, each text must have exactly one ignored label, at different places and at least once behind 4 others;
-    at least 2 texts must be padded, all with the same label, which must not occur before.
+    At least 2 texts must end within the batch and have at least 4 labels each that are not ignored. If the end
+    tokens of all texts are masked or missing, the finding is only a note, unless the labels at the beginning of at
+    least 2 texts are ignored, like those of prompts.
+
+    For an encoder-decoder model, at least 2 targets must be shorter than the longest one, which must have at least
+    4 labels.
+
+    If no configuration names the end token, each text must have exactly one ignored label. Its position must vary
+    between texts, and at least one text must have 4 labels before it. At least 2 texts must be padded, all with
+    the same label, which must not occur before the ignored one.
 
     ## Known problems
-    Only one batch is checked. If the end token of a model without a configuration is also its pad token, or is
-    missing, this is not found. A batch without an attention mask, or with blocks of equal length, is not
-    checked. A text that was cut off at the maximum length has no ending to learn.
+    Only one batch is checked. For a model without a configuration, an end token that is missing or doubles as the
+    pad token is not detected. A batch without an attention mask, or with blocks of equal length, is not checked. A
+    text truncated at the maximum length has no end to learn.
 
     ## Sources
     The documentation and source code of `transformers.DataCollatorForLanguageModeling`; public issues about

@@ -21,8 +21,8 @@ class PaddingInLoss(Rule):
     ## What it does
     Checks the labels where the attention mask is 0, in a batch with one label per token. These labels should have
     the value that the loss ignores (-100 by default). For decoders from transformers, whose labels are not aligned
-    with the input, it looks for label rows that end with several pad tokens. Without an attention mask, an id is
-    taken for padding if it only fills one end of the rows and its label occurs nowhere else.
+    with the input, the rule looks for label rows that end with several pad tokens. Without an attention mask, an
+    id counts as padding if it occurs only at one end of the rows and its label occurs nowhere else.
 
     ## Why it is bad
     The label at padding positions is always the same and is learned within a few steps, so the loss soon looks
@@ -43,17 +43,18 @@ class PaddingInLoss(Rule):
 
     ## Thresholds
     None: a single padding position whose label is not ignored is enough. The first padding position of each
-    example does not count, because its label may be an end-of-text token that doubles as the pad token, which a
-    language model has to learn.
+    example does not count: it may be an end-of-text token that doubles as the pad token, and a language model has
+    to learn the end of a text.
 
     Without an attention mask, the batch needs at least 8 rows. One id must fill the end (or the beginning) of at
-    least a quarter of them, at least 3 different numbers of times, and occur nowhere else. These positions must
-    have one label, and the others at least two other labels. There must be at most 75% as many labels as ids: an
-    output text with the same vocabulary may need the padding to end.
+    least a quarter of these rows, and occur nowhere else. The number of such positions per row must take at least
+    3 different values. All positions with this id must have the same label, and the other positions must have at
+    least two other labels. The number of distinct labels must be at most 75% of the number of distinct ids.
+    Otherwise, the labels may be a text in the same vocabulary, which may need the padding to mark its end.
 
     ## Known problems
     Without an attention mask, the rule misses padding whose label also occurs elsewhere, such as "no entity". A
-    final state with a label of its own looks like padding. The rule does not check Keras models whose masks or
+    final state with its own label is mistaken for padding. The rule does not check Keras models whose masks or
     sample weights may exclude the padding, or decoders from other libraries whose labels are not aligned with the
     input.
 

@@ -43,7 +43,7 @@ class RepeatedBatch(Rule):
 
     ## What it does
     Reads training rows and counts those with distinct inputs. In a watched run, it also compares the batches used
-    in different steps, and counts the rows of the predictions that the first loss reads.
+    in different steps, and counts how many rows of the predictions the first loss reads.
 
     ## Why it is bad
     The dataset claims to have many rows but returns the same row for every index, or a generator yields its first
@@ -69,7 +69,7 @@ class RepeatedBatch(Rule):
 
     - At least 8 rows were read, and all are identical.
     - At least 64 rows (or 4 batches, if that is more) were read, and the distinct rows among them fit into one
-      batch. The number of distinct rows is below 5% of the rows read, or exactly the batch size.
+      batch. Their number is below 5% of the number of rows read, or equals the batch size.
     - A watched run had at least 20 steps, all on the same batch. The finding is then a warning if the loader's
       dataset is known to have at least four times as many rows as the batch. Otherwise it is a note, because the
       dataset may fit into one batch.

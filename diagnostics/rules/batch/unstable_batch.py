@@ -23,10 +23,10 @@ class UnstableBatch(Rule):
     """The same rows give a different batch when they are read again.
 
     ## What it does
-    Reads the rows of one batch with two copies of the dataset and the collator: the first copy reads the rows
-    once, the second twice. Every read starts from the same state of all random number generators. If the last
-    batch of the second copy differs from that of the first, reading the data changed it. If the dataset cannot be
-    copied, the rule checks whether the spread of the inputs has shrunk permanently.
+    Reads the rows of one batch through two copies of the dataset and the collator: once through the first copy,
+    twice through the second. Before every read, all random number generators are reset to the same state. If the
+    second copy's last batch differs from the first copy's batch, reading has changed the data. If the dataset
+    cannot be copied, the rule checks whether the spread of the inputs shrinks permanently during the run.
 
     ## Why it is bad
     The dataset returns a list, array or dict that it also stores, and the collator appends to it, or normalises it
@@ -55,14 +55,15 @@ class UnstableBatch(Rule):
     finding is an error. If worker processes start each epoch with a fresh copy of the dataset, the finding is only
     a note, because the changes are lost with the copy.
 
-    The spread has shrunk if the standard deviation (the median over channels) fell to 5% of its earlier value or
-    less and stayed there. At least 3 batches must have been sampled before the drop and at least 3 after it.
+    The spread has shrunk if the standard deviation (the median over channels) of every batch after some step is
+    less than 5% of that of every batch before it. At least 3 batches must have been sampled before that step, and
+    at least 3 after it.
 
     ## Known problems
     The rule does not check
 
     - streams,
-    - datasets over 256 MiB or two million objects,
+    - datasets of more than 256 MiB or two million objects,
     - datasets that keep track of what was read (a curriculum, a buffer), or
     - datasets that draw random numbers from a source that cannot be reset.
 

@@ -43,8 +43,8 @@ class UntrainedNewTokens(Rule):
     None: a single new token in the batch is enough, unless it is padding.
 
     ## Known problems
-    New rows that the script then loads or writes itself are not reported. If the embedding requires a gradient but
-    is not in any optimizer, `optimizer-misses-parameters` reports it instead.
+    New rows whose values the script itself loads or sets are not reported. If the embedding requires a gradient
+    but is not in any optimizer, `optimizer-misses-parameters` reports it instead.
 
     ## Sources
     PEFT's documentation, "Adding and training new tokens" (`modules_to_save`, `trainable_token_indices`).

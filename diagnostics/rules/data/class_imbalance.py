@@ -53,14 +53,15 @@ class ClassImbalance(Rule):
     ## Thresholds
     At least 50 rows must have been read, and one class must have at least 90% of the labels.
 
-    Class weights that grow with the label counts are reported under two conditions: the ratio of any two weights
-    equals the ratio of the label counts of their classes, to within 15% plus sampling error, and the most common
-    class has at least twice as many labels and twice the weight of the rarest.
+    Class weights that grow with the label counts are reported if two conditions hold:
+
+    - The weights are proportional to the label counts, to within 15% plus sampling error.
+    - The most common class has at least twice as many labels as the rarest class, and at least twice its weight.
 
     Weights are reported as balanced but in the wrong order if three conditions hold:
 
     - The inverses of the weights add up, within 1%, to the number of classes, the number of rows, or 1.
-    - The inverses of the weights are distributed like the label counts.
+    - Once both are sorted, the inverses of the weights are proportional to the label counts.
     - At least one class has at least twice as many labels as its weight implies.
 
     ## Known problems

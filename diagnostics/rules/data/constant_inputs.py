@@ -68,19 +68,19 @@ class ConstantInputs(Rule):
     1000 columns. The severity depends on what is constant:
 
     - If all inputs are equal and the labels differ, the finding is an error.
-    - If all inputs are equal, and the labels are equal or unknown, or later rows of an unshuffled dataset differ,
-      the finding is a warning.
+    - If all inputs are equal, the finding is a warning if the labels are equal or unknown, or if later rows of an
+      unshuffled dataset differ.
     - If only some inputs or columns are constant, the finding is a note.
 
-    There must be at least 8 blank rows of at least 16 values, making up at least 2% of the sampled rows. The blank
-    rows must have at least two different targets, and the value that fills them must make up at most 1% of the
-    values in the other rows.
+    There must be at least 8 blank rows of at least 16 values each, and at least 2% of the sampled rows must be
+    blank. The blank rows must have at least two different targets, and the value that fills them must make up at
+    most 1% of the values in the other rows.
 
     ## Known problems
     Only one batch is checked, so a column that rarely changes looks constant. Columns that are constant at 0, or
-    at the smallest value of the table, are not reported, because rare categories look the same. Constant integers,
-    and constant inputs named after masks, positions, lengths, weights or token types, are reported only if all
-    other inputs are constant too.
+    at the table's smallest value, are not reported, because rare categories look the same. Constant integers, and
+    constant inputs named after masks, positions, lengths, weights or token types, are reported only if all other
+    inputs are constant too.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "become one with the data"; scikit-learn's

@@ -28,7 +28,7 @@ class EmptiedDataset(MessageRule):
     ```
 
     ## Thresholds
-    None: the rule fires only after a row has been loaded.
+    None: the rule fires only after loading a row has failed.
 
     ## Known problems
     The error message does not show what emptied the dataset.

@@ -46,7 +46,7 @@ class LabelsInInputs(Rule):
     """The labels are among the inputs, so the loss has no target, or the model can copy the answer.
 
     ## What it does
-    If a batch has no target even though the loss needs one, the rule checks whether one of its inputs is named
+    If a batch has no target even though the loss needs one, the rule checks whether one of the inputs is named
     `labels`, `label`, `label_ids`, `targets`, `target` or `y`. After a crash, it reads the same information from
     the traceback. In a watched run, the rule looks for an input value that equals the target. For a masked
     language model, it looks for targets that are the mask token itself, which means that the labels were copied
@@ -86,15 +86,15 @@ class LabelsInInputs(Rule):
     Keras or KerasHub model has no loss of its own and fails with `No loss to compute`.
 
     ## Thresholds
-    There is no threshold for a batch without a target. If there is a target, one value in each row must reveal it:
-    the value equals a regression target that takes at least 20 different values, or each class has its own value.
-    This must hold in at least 100 rows without exception, and at exactly one position in the row.
+    There is no threshold for a batch without a target. If there is a target, exactly one position must reveal it
+    in all rows, of which there must be at least 100. Either the value there equals a regression target that takes
+    at least 20 different values, or each class has its own value.
 
-    In a sequence of measurements, the value that reveals the target must be in the last step, unless at least 10
-    rows overlap.
+    If the rows are sequences, this position must be in the last step, unless at least 10 rows overlap, as windows
+    of one series do.
 
     If the targets are the tokens of an input, the rule replaces that input with random tokens, and the trained
-    model must return at least 90% of them. A model that may be an autoencoder is not reported.
+    model must reproduce at least 90% of them. A model that may be an autoencoder is not reported.
 
     A token is recognised as the mask token if four conditions hold:
 

@@ -43,7 +43,7 @@ class LabelsMissing(MessageRule):
     ```
 
     ## Thresholds
-    None: either the batch has labels, or it has none.
+    None: the batch either has labels or does not.
 
     ## Known problems
     Before training, a batch without labels is reported only if the model is known to compute the loss. A custom

@@ -49,20 +49,26 @@ class LabelsUnrelated(Rule):
     `diagnose run` also searches the script for two mistakes. The first is shuffling inputs and targets one after
     the other with the same generator, without reseeding it. The rule then fits a linear and an RBF (radial basis
     function) model to half of the training rows, and reports nothing if the fit predicts the other half. The
-    second is filtering the inputs by content, but only cutting their targets to the same length.
+    second is filtering the inputs by their values, but merely truncating the targets to the same length.
 
-    If the model tags tokens, the rule checks whether the start tokens of one batch have several different tags,
-    while the last tokens of its rows have at most one tag, or the last two tokens of each row have none. It also
-    checks whether the rows have fewer tags than tokens, all at the beginning of the row, or as many tags as words,
-    placed on consecutive subwords. For the first batch of a run, it checks whether the collator or the loop
-    reordered the inputs without the targets.
+    If the model tags tokens, the rule looks for three patterns in a batch:
 
-    In a PyTorch loop, it also reads rows with an image and a mask several times, in a separate process. It finds
-    the flips and rotations that turn one reading of the image into another, and does the same for the mask.
+    - The start tokens have several different tags, while the tokens at the end of each row share one tag or have
+      none.
+    - Each row has fewer tags than tokens, all at its beginning.
+    - Each row has as many tags as words, but on consecutive subwords.
+
+    The rule also checks whether the collator or the loop reordered the inputs of the first batch without their
+    targets.
+
+    In a PyTorch loop, it also reads rows with an image and a mask several times, in a separate process. It then
+    finds the flips and rotations that turn one reading of an image into another, and compares them with those of
+    the mask.
 
     ## Why it is bad
     Targets that are unrelated to their rows cannot be learned: the loss ends up no better than that of a constant
-    prediction. Usually, only the inputs or only the targets were shuffled, or both in different orders.
+    prediction. Usually, only the inputs or only the targets were shuffled, or both were shuffled in different
+    orders.
 
     ## Example
     ```python
@@ -80,46 +86,51 @@ class LabelsUnrelated(Rule):
     ```
 
     ## Thresholds
-    At least 32 rows must recur, and hardly any of them may occur twice within an epoch. All of these must hold:
+    At least 32 rows must recur, and hardly any of them may occur twice within an epoch. All of these conditions
+    must hold:
 
     - The share of unchanged targets is at most two standard deviations above the share expected from random
       reassignment.
     - The mean squared change of the targets is at least 80% of the change expected from random reassignment. Noisy
       labels change less.
     - At least a quarter of the changed targets belonged to other rows.
-    - Within a batch, the targets of neighbouring rows differ at least 90% as much as the targets of two random
-      rows.
-    - In PyTorch, the loss is at least 95% of the loss of a constant prediction.
+    - Within a batch, the mean squared difference between the targets of a row and its nearest row is at least 90%
+      of that between the targets of two random rows.
+    - In PyTorch, the loss in the second half of the run is at least 95% of that of a constant prediction.
 
-    If the script does not show which list holds the targets, or if the training loss fell below 95% of that of a
-    constant prediction, separate shuffles are reported only if the fit has at least 90% of the constant
-    prediction's error on the other rows. The model may then only have memorised its rows.
+    Separate shuffles need more evidence in two cases: if the script does not show which list holds the targets, or
+    if the training loss fell below 95% of that of a constant prediction (the model may have memorised its rows).
+    They are then reported only if the error of the fit on the other rows is at least 90% of that of a constant
+    prediction.
 
-    For tags, the batch must have at least 8 rows. At least 10% of its start tokens must have a different tag from
-    the majority, while all tokens in the last quarter of every row share one tag or are ignored. Alternatively,
-    every row ends with the same end token, which occurs nowhere else, and one of these holds:
+    For tags, the batch must have at least 8 rows. At least 10% of its start tokens must have a tag that differs
+    from the majority, while the tokens in the last quarter of the rows all have the same tag or are ignored.
+    Alternatively, every row ends with the same end token, which occurs nowhere else, and one of these conditions
+    holds:
 
     - Every row is tagged without a gap from its start token onwards, and at least its last two tokens have no tag.
-      The number of tokens without a tag differs between rows by at least 3.
-    - Exactly the end token and the one before it have no tag, and the predictions depend on later tokens.
-      If they do not, the targets may be meant for the next token.
+      The number of tokens without a tag varies by at least 3 between rows.
+    - Only the end token and the token before it have no tag, at least 10% of the start tokens have an unusual tag
+      (as above), and the predictions depend on later tokens. Without that dependence, the targets may be meant for
+      the next token.
 
-    If the start token has no tag, the tokenizer or vocabulary must show where words begin: by WordPiece's `##`, or
-    by the space of byte-level BPE. Every row must be tagged without a gap from its second token onwards. Among the
-    rows that have tags inside words, at least 4, 75% must have exactly as many tags as words.
+    If the start token has no tag, the tokenizer or vocabulary must show where words begin, by WordPiece's `##` or
+    byte-level BPE's leading space. Every row must be tagged without a gap from its second token onwards. At least
+    4 rows must have tags inside words, and 75% of these rows must have exactly as many tags as words.
 
-    A mask has at most 16 different values; an image has more. At least 8 pairs of readings must be exact flips or
-    rotations (by multiples of 90°) of each other, and in at least 3 of them, the image and the mask must have no
-    flip or rotation in common. The finding is a note if only the images or only the masks change: the model may be
-    meant to undo this.
+    Masks have at most 16 different values; images have more. At least 8 pairs of readings must be exact flips or
+    rotations (by multiples of 90°) of each other. In at least 3 of these pairs, no single flip or rotation may
+    explain both the image and the mask. The finding is a note if only the images or only the masks change: the
+    model may be meant to undo the change.
 
     For reordered inputs, the first batch must have at least 8 rows, all of them different. The loss must receive
     exactly the targets of these rows, but at least two targets must be paired with the wrong row.
 
     ## Known problems
-    Augmented rows differ each time and cannot be tracked. Images drawn with replacement are mistaken for rows that
-    naturally repeat. Targets that were reordered only once, before training, look like noisy labels (see
-    `not-learning`). They are reported only if the source shows that inputs and targets were shuffled separately.
+    Augmented rows differ each time and cannot be tracked. Images drawn with replacement are not compared, because
+    they look like rows that naturally repeat. Targets that were reordered only once, before training, look like
+    noisy labels (see `not-learning`). They are reported only if the source shows that inputs and targets were
+    shuffled separately.
 
     ## Sources
     Public reports of permutations applied to the inputs only, and of `tf.data` pipelines whose datasets were

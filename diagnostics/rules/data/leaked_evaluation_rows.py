@@ -26,14 +26,14 @@ class LeakedEvaluationRows(Rule):
     ## What it does
     Counts the evaluation rows that are also in the training set.
 
-    It also looks for near-copies, in the inputs of some batches and evaluations of the run: rows that were copied
-    with small changes before the split, or several rows of one subject.
+    It also looks for near-duplicates in samples of the training and evaluation inputs: rows that were copied with
+    small changes before the split, or several rows of the same subject.
 
     `diagnose run` also searches the script for held-out data that is never used because the evaluation reads the
     training data instead, such as `val_accuracy = evaluate(model, train_loader)`. With `tf.data`, it checks
     whether `take` and `skip` split a dataset that is reshuffled on every iteration. For a Keras model that is
-    fitted several times, it checks whether the evaluation rows were used in an earlier fit, as when all folds of a
-    cross-validation train the same model.
+    fitted several times, it checks whether the evaluation rows were used in an earlier fit, as happens when all
+    folds of a cross-validation train the same model.
 
     ## Why it is bad
     The model may have memorised the rows that it was trained on, so the score is too high. Overfitting looks like
@@ -53,7 +53,7 @@ class LeakedEvaluationRows(Rule):
 
     ## Thresholds
     At least 1% of the compared evaluation rows, and at least 5 of them, must be in the training set. Overlapping
-    windows are reported if at least half of the evaluation rows recur in training windows, shifted by a few steps.
+    windows are reported if at least half of the evaluation rows occur in training windows, shifted by a few steps.
 
     If few distinct rows are possible, some evaluation rows occur in the training set by chance. The rule estimates
     this chance from the number of duplicates within the training set. The finding is a note if the share of leaked
@@ -64,29 +64,31 @@ class LeakedEvaluationRows(Rule):
 
     - Two evaluations follow two different fits, whose training sets share rows.
     - At least 90% of the evaluation rows were used in earlier fits, but none of them in the latest fit.
-    - Each fit starts with the weights of the previous fit.
+    - Each fit starts from the weights of the previous fit.
 
-    Near-copies are reported for inputs with at least 5 numbers whose values hardly repeat. These conditions must
-    hold:
+    Rows are checked for near-duplicates only if at least 5 of their numbers hardly ever repeat in other rows.
+    Near-duplicates are reported if these conditions hold:
 
-    - At least 10% of the evaluation rows compared, and at least 40 of them, have near-copies in the training set:
-      up to 8 training rows, with a gap to the next one, which is at least 2.5 times as far away. Distances compare
-      ranks, so the scale of an input does not matter. The share must be at least 10 times that expected by chance,
-      which the rule estimates from more distant neighbours.
-    - Hardly any training rows are in this gap.
-    - Rows of one training batch are near-copies of each other about as often as evaluation rows are. This is the
-      case if rows were copied before a random split, but not if the training rows are augmented in each epoch.
-    - There are more than twice as many groups of near-copies as the model has outputs: each class may be such a
-      group.
+    - At least 10% of the evaluation rows compared, and at least 40 of them, have near-duplicates in the training
+      set. These are a row's nearest training rows (at most 8), if the next training row is at least 2.5 times as
+      far away. Distances are measured between ranks, so the scale of an input does not matter.
+    - The share of such rows is at least 10 times that expected by chance, which the rule estimates from more
+      distant neighbours.
+    - Hardly any training rows are at distances in between.
+    - Two rows of the same training batch, or two evaluation rows, are near-duplicates about as often as a training
+      row and an evaluation row. That is so if rows were copied before a random split, but not if the training rows
+      are augmented in each epoch.
+    - The groups of near-duplicates are more than twice as many as the model's outputs. Fewer groups may simply be
+      the classes.
 
     ## Known problems
     Some duplicates are natural: short texts ("thank you"), tables with few columns, blank images. Rows that were
     copied before the split to balance the classes look like natural duplicates but are a real leak.
-    Near-copies of texts, of images with 256 levels (a different crop), of rows of few numbers, and rows
-    interpolated between others (SMOTE) are not detected. If the training set is large, only part of it is
-    compared, so the true number of leaked rows is higher, and near-copies may go unnoticed. Rows clustered around
-    more than a hundred prototypes look like near-copies, unless the prototypes are the classes. If the only sign
-    of which data is held out is a variable name in the script, the finding is a note.
+    Near-duplicates are not detected if they are texts, images with 256 levels (such as different crops), rows with
+    few numbers, or rows interpolated between others (SMOTE). If the training set is large, only part of it is
+    compared, so the true number of leaked rows is higher, and near-duplicates may go unnoticed. Rows clustered
+    around more than a hundred prototypes look like near-duplicates, unless the prototypes are the classes. If only
+    a variable name in the script shows which data is held out, the finding is a note.
 
     ## Sources
     Katherine Lee et al., "Deduplicating Training Data Makes Language Models Better" (2022), on train-test overlap

@@ -24,7 +24,7 @@ class MostlyPadding(Rule):
 
     ## Example
     ```python
-    # 512 for a text of 20
+    # 512 tokens for a text of 20
     rows = rows.map(lambda row: tokenizer(row["text"], padding="max_length"))
     ```
 

@@ -9,7 +9,7 @@ from diagnostics.facts.written import WrittenPatterns
 
 
 class RepeatedWorkerRandomness(Rule):
-    """All workers of a data loader, or all runs of a traced function, use the same random numbers.
+    """All workers of a data loader, or all calls to a traced function, use the same random numbers.
 
     ## What it does
     Looks for NumPy, Python or PyTorch random generators that the dataset, a transform or the collator draws from,
@@ -18,7 +18,7 @@ class RepeatedWorkerRandomness(Rule):
     row.
 
     In TensorFlow, `diagnose run` looks for traced functions that draw from NumPy's or Python's random generators:
-    a `train_step`, a `call`, a `tf.function`, or a function given to `dataset.map`. It reports a generator that
+    a `train_step`, a `call`, a `tf.function`, or a function passed to `dataset.map`. It reports a generator that
     was used while the function was traced, but not in the calls that followed.
 
     ## Why it is bad
@@ -52,10 +52,11 @@ class RepeatedWorkerRandomness(Rule):
     ```
 
     ## Thresholds
-    None for several workers. With a single worker, the finding is a note, and only if the worker is not
-    persistent. A `__getitem__` is reported if it always seeds a global generator with the same value and then
-    calls a function that draws noise. A traced function is reported if it was called at least 8 more times without
-    a new draw, or if the dataset has at least 8 elements (or an unknown number).
+    There is no threshold for several workers. A single worker is reported only if it is not persistent, and only
+    as a note. A `__getitem__` is reported if it always seeds a global generator with the same value and then calls
+    a function that draws noise. A function passed to `dataset.map` is reported if the dataset has at least 8
+    elements (or an unknown number of them); any other traced function, if it was called at least 8 more times
+    without a new draw.
 
     ## Known problems
     The rule assumes that a generator is copied unless the code of its class or of `worker_init_fn` calls
@@ -63,8 +64,8 @@ class RepeatedWorkerRandomness(Rule):
 
     ## Sources
     The documentation for `torch.utils.data`, "Randomness in multi-process data loading"; tensorflow/tensorflow,
-    issue 40620; Tanel Pärnamaa, "Using
-    PyTorch + NumPy? You're making a mistake" (2021), on NumPy's global generator before PyTorch 1.9.
+    issue 40620; Tanel Pärnamaa, "Using PyTorch + NumPy? You're making a mistake" (2021), on NumPy's global
+    generator before PyTorch 1.9.
     """
 
     severity = "warning"

@@ -36,7 +36,7 @@ class SingleClassLabels(MessageRule):
     Checks whether all labels that were read are the same. The finding is an error if the whole dataset was read,
     and a warning if only a sample or the first rows were read. In Keras, rows whose class has a weight of 0 are
     left out. If each row has several labels, as in a segmentation mask, all of them are compared. In a watched
-    run, labels for cross entropy, or for squared error with a single output, are inferred from the gradients in
+    run, labels for cross entropy, or for squared error with a single output, are inferred from the gradients at
     the sampled steps.
 
     The rule also looks for targets that were made nearly equal by mistake:
@@ -62,14 +62,14 @@ class SingleClassLabels(MessageRule):
     ```
 
     ## Thresholds
-    There must be at least 20 rows, or 100 with a squared error. Targets are treated as equal if they differ from
-    their mean by less than one millionth, in absolute or relative terms.
+    There must be at least 20 rows, or 100 with a squared error. Targets are treated as equal if their standard
+    deviation is at most one millionth, in absolute terms or relative to their mean.
 
     ## Known problems
-    With a single sigmoid output, a finding based on the first rows is only a note, because adversarial training
-    fits a model to one label at a time. In a watched run, the finding is also only a note if all labels are 1,
-    because a model that ranks pairs has no other label. With a squared error, events as rare as one in 500 rows
-    look like targets that were cast to integers.
+    With a single sigmoid output, a finding based on dataset rows is only a note, because adversarial training fits
+    a model to one label at a time. In a watched run, the finding is also only a note if all labels are 1, because
+    a model that ranks pairs has no other label. With a squared error, events as rare as one in 500 rows look like
+    targets that were cast to integers.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" ("check your data again": is one label

@@ -49,9 +49,9 @@ class TokenIdsOutOfRange(MessageRule):
     the ids are consecutive positions, it reports that the sequence is too long.
 
     ## Why it is bad
-    PyTorch on a CPU raises `IndexError: index out of range in self`, and a GPU raises a device-side assert at a
-    later line. TensorFlow raises `indices[0,7] = 30522 is not in [0, 30522)` on a CPU and returns zeros on a GPU.
-    Usually the tokenizer belongs to another checkpoint, or tokens were added without resizing the embedding.
+    PyTorch raises `IndexError: index out of range in self` on a CPU, and a device-side assert at a later line on a
+    GPU. TensorFlow raises `indices[0,7] = 30522 is not in [0, 30522)` on a CPU and returns zeros on a GPU. Usually
+    the tokenizer belongs to another checkpoint, or tokens were added without resizing the embedding.
 
     ## Example
     ```python

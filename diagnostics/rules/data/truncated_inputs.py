@@ -23,10 +23,10 @@ class TruncatedInputs(Rule):
     `SFTTrainer` does.
 
     ## Why it is bad
-    The model never sees the text beyond the maximum length. If the label depends on that part (the second text
-    of a pair, the conclusion of an article, the span that answers a question), the model cannot learn the label.
-    A prompt that fills the maximum length leaves no answer to learn. Its row is removed without an error, so the
-    model is trained on the shortest prompts only.
+    The model never sees the text beyond the maximum length. If the label depends on that part (the second text of
+    a pair, the conclusion of an article, the span that answers a question), the model cannot learn the label. A
+    prompt that fills the maximum length leaves no answer to learn. Its row is removed without an error, so the
+    model is trained only on the shortest prompts.
 
     ## Example
     ```python
@@ -39,11 +39,11 @@ class TruncatedInputs(Rule):
     ```
 
     ## Thresholds
-    There must be at least 50 rows. At least half of the rows must have the maximum length, others must be
-    shorter, and each shorter length must occur less than a quarter as often as the maximum length. If all rows
-    have the same length, at least half of the texts must have more words than tokens, which is impossible
-    without truncation. The finding is a warning if at least half of at least 50 rows were removed, each of which
-    has the maximum length and only ignored labels.
+    There must be at least 50 rows. At least half of the rows must have the maximum length, others must be shorter,
+    and each shorter length must occur less than a quarter as often as the maximum length. If all rows have the
+    same length, at least half of the texts must have more words than tokens, which is impossible without
+    truncation. The finding is a warning if a filter removed at least half of the rows (at least 50 in all) because
+    they have the maximum length and only ignored labels.
 
     ## Known problems
     Removed rows are counted only if nothing was computed from the dataset after the filter. If all rows have the

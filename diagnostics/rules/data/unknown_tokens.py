@@ -36,9 +36,9 @@ class UnknownTokens(Rule):
     """Most tokens are not in the vocabulary.
 
     ## What it does
-    Finds the tokenizer or the vocabulary that encoded a batch of texts, and counts the unknown tokens. An unknown
-    token has a tokenizer's `unk_token_id`, the id 1 of Keras' `TextVectorization`, or the id of `<unk>` or `[UNK]`
-    in a dict. Padding and special tokens are left out.
+    Finds the tokenizer or the vocabulary that encoded a batch of texts, and counts the unknown tokens. A token is
+    unknown if its id is the tokenizer's `unk_token_id`, 1 in Keras' `TextVectorization`, or the id of `<unk>` or
+    `[UNK]` in a dict. Padding and special tokens are left out.
 
     ## Why it is bad
     All unknown words get the same id. The model cannot distinguish texts that consist mostly of unknown words, so

@@ -49,9 +49,9 @@ class UnscaledInputs(Rule):
     """Inputs or regression targets are not scaled, and training suffers.
 
     ## What it does
-    The rule requires two pieces of evidence. The first is a wrong scale: of floating-point inputs, of integers
-    that look like pixels, or of regression targets. The second is evidence that the scale hurts training, in one
-    of three ways:
+    The rule requires two pieces of evidence. The first is a wrong scale of floating-point inputs, of integers that
+    look like pixels, or of regression targets. The second is evidence that the scale hurts training, in one of
+    three ways:
 
     - The initial loss is far above chance.
     - A copy of the model learns nothing when trained on this batch with your optimizer and learning rate.
@@ -79,26 +79,27 @@ class UnscaledInputs(Rule):
     ## Thresholds
     An input, or one column of a table (of at most 1000 columns), must have a root mean square of at least 30. For
     comparison, the root mean square of standardised values is 1, and that of MNIST's raw pixels is 78. Targets
-    must also be at least 10 times the largest initial output. Inputs are too small if their root mean square is at
-    most 0.02, as with pixel values divided by 255 twice.
+    must meet this limit too, and be at least 10 times the largest initial output. Inputs are too small if their
+    root mean square is at most 0.02, as with pixel values divided by 255 twice.
 
-    Large inputs do harm if the initial loss exceeds the threshold of `initial-loss-off`, unless that rule finds
-    that their scale is not the cause. They also do harm if three conditions hold when a copy is trained on this
-    batch:
+    Large inputs count as harmful if the initial loss exceeds the threshold of `initial-loss-off`, unless that rule
+    finds that their scale is not the cause. They also count as harmful if a copy of the model, trained on this
+    batch, meets three conditions:
 
-    - The median loss in the second half is more than 10% above the loss of the best constant prediction.
+    - The median loss in the second half of its training is more than 10% above the loss of the best constant
+      prediction.
     - The loss is not falling fast enough to reach the loss of the constant prediction.
     - The weights changed by at least 0.1% of their norm per step.
 
-    Large targets do harm if the copy closed less than 0.5% of the gap between its first loss and the loss of the
-    best constant prediction.
+    Large targets count as harmful if the copy closed less than 0.5% of the gap between its first loss and the loss
+    of the best constant prediction.
 
     In a watched run, large targets count as harmful if, after at least 100 steps, the loss is still at least twice
-    that of the best constant prediction, or if it stops being finite. The scale of the inputs counts as harmful if
-    the run ends no better than the best constant prediction after at least 100 steps, although a linear or RBF
-    (radial basis function) fit to the same rows, once standardised, predicts held-out rows. For large inputs, the
-    final loss must be at least twice that of the constant prediction. A run that did not learn is also reported if
-    copies of its model learn with standardised inputs; see `not-learning`.
+    that of the best constant prediction, or if it stops being finite. The scale of the inputs counts as harmful
+    if, after at least 100 steps, the run ends no better than the best constant prediction, although a linear or
+    RBF (radial basis function) model fitted to the same rows after standardisation predicts held-out rows. For
+    large inputs, the final loss must be at least twice that of the constant prediction. A run that did not learn
+    is also reported if copies of its model learn with standardised inputs; see `not-learning`.
 
     Images are reported as scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and
     the batch is already between -1 and 1.

@@ -56,7 +56,7 @@ class UntokenizedDataset(MessageRule):
     ```
 
     ## Thresholds
-    None: either the batch has token ids, or it has none.
+    None: the batch either has token ids or does not.
 
     ## Known problems
     The rule knows only the column names of Hugging Face models, so a custom model that takes its tokens under a

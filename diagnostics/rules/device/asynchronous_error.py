@@ -37,7 +37,7 @@ _NEWER = (
 
 
 class AsynchronousError(MessageRule):
-    """The traceback points to the synchronisation point, not to the call that failed.
+    """The traceback names the synchronisation point, not the call that failed.
 
     ## What it does
     Recognises the errors that a device reports asynchronously (device-side asserts, illegal memory accesses,
@@ -46,10 +46,10 @@ class AsynchronousError(MessageRule):
     of range, the rule for that cause fires too.
 
     ## Why it is bad
-    A GPU operation is queued, and the call returns before it has run. The error is raised only at the next
-    synchronisation: at `loss.item()`, at a copy to the CPU, or in `backward()`. The traceback names the line of
-    the synchronisation, which is the wrong place to look. After a failed kernel, the process can no longer use the
-    device.
+    A GPU operation is queued, and the call returns before the operation has run. The error is raised only at the
+    next synchronisation: at `loss.item()`, at a copy to the CPU, or in `backward()`. The traceback names the line
+    of the synchronisation, which is the wrong place to look. After a failed kernel, the process can no longer use
+    the device.
 
     ## Example
     ```python

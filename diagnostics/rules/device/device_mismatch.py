@@ -33,8 +33,8 @@ class DeviceMismatch(MessageRule):
     Recognises the error message and determines from the stack frames which tensor is on which device.
 
     ## Why it is bad
-    An operation reads the memory of one device only. PyTorch does not copy tensors between devices implicitly,
-    because a hidden copy in every step would be slow. The error message names the devices, but rarely the tensor
+    An operation reads the memory of only one device. PyTorch does not copy tensors between devices implicitly,
+    because a hidden copy at every step would be slow. The error message names the devices, but rarely the tensor
     that was not moved.
 
     ## Example

@@ -14,7 +14,8 @@ class InstallationMismatch(MessageRule):
 
     ## Why it is bad
     PyTorch is compiled for one CUDA version and a list of GPU architectures. A driver that is too old, a GPU that
-    is too new, or an extension built for another PyTorch fails at the first call, often far from the import.
+    is too new, or an extension built for another PyTorch version fails at the first call, often far from the
+    import.
 
     ## Example
     ```python

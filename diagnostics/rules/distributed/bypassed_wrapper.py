@@ -15,9 +15,9 @@ class BypassedWrapper(Rule):
     """A model is wrapped in DistributedDataParallel but trained without the wrapper.
 
     ## What it does
-    Under `diagnose run` with several processes, the rule counts the forward passes with gradients through the
-    wrapper and those that call the wrapped module directly. It also looks for parameters that were added after
-    wrapping.
+    Under `diagnose run` with several processes, the rule counts the forward passes with gradients that go through
+    the wrapper, and those that call the wrapped module directly. It also looks for parameters that were added
+    after wrapping.
 
     ## Why it is bad
     DistributedDataParallel sets up gradient averaging in its own `forward`. If the script calls `model.module`, or

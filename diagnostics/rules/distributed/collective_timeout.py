@@ -16,8 +16,8 @@ class CollectiveTimeout(MessageRule):
 
     ## What it does
     Recognises the timeout messages from NCCL's watchdog, gloo and the rendezvous, and reports which rank gave up,
-    in which call, and after how long. If a log contains messages from several ranks, the rule compares the calls
-    of the ranks. Look first at the rank that is behind or made a different call.
+    in which call, and after how long. If a log contains messages from several ranks, the rule compares their
+    calls. Look first at the rank that is behind or made a different call.
 
     ## Why it is bad
     A collective completes only when all ranks have called it. The rank that reports the timeout is the one that

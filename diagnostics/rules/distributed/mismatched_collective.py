@@ -39,7 +39,7 @@ class MismatchedCollective(MessageRule):
     ```
 
     ## Thresholds
-    All ranks of the host must be stuck for the duration of `--stall-timeout` (default: 20 minutes).
+    All ranks on the host must be stuck for the duration of `--stall-timeout` (default: 20 minutes).
 
     ## Known problems
     Ranks on different hosts are compared only if their reports go to a folder that all hosts share.

@@ -24,7 +24,7 @@ class MixedVersions(MessageRule):
 
     ## Why it is bad
     The ranks communicate through their library's protocol, which changes from version to version. A job with mixed
-    versions hangs or fails with an unrelated message, sometimes only in the first large collective. Even if such a
+    versions hangs or fails with an unrelated message, sometimes only at the first large collective. Even if such a
     job runs, its replicas may drift apart.
 
     ## Example

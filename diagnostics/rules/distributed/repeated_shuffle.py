@@ -15,12 +15,12 @@ class RepeatedShuffle(Rule):
 
     ## What it does
     Under `diagnose run` with several processes, the rule records the seed and the epoch of a
-    `DistributedSampler(shuffle=True)` each time training starts iterating over its loader. The order of the rows
-    depends only on these two numbers.
+    `DistributedSampler(shuffle=True)` each time training starts a pass over the sampler's loader. The order of the
+    rows depends only on these two numbers.
 
     ## Why it is bad
-    Every epoch has the same batches in the same order, and no rank ever sees the rows of another rank. The loss
-    still falls, so nothing looks wrong.
+    Every epoch has the same batches in the same order, and no rank ever sees another rank's rows. The loss still
+    falls, so nothing looks wrong.
 
     ## Example
     ```python

@@ -14,7 +14,7 @@ class StalledRank(Rule):
     """No rank makes progress, because one of them does not reach the collective that the others are waiting in.
 
     ## What it does
-    Under `diagnose run` with several processes, a thread checks whether any rank of the host makes progress: a
+    Under `diagnose run` with several processes, a thread checks whether any rank on the host makes progress: a
     step ends, a collective is called, or the main thread moves on. If no rank makes progress for the duration of
     `--stall-timeout`, the rule reports where each rank is.
 

@@ -31,7 +31,7 @@ class UnreachableRank(MessageRule):
     ## What it does
     Recognises three kinds of messages from NCCL, gloo and the rendezvous:
 
-    - connections that were refused, closed or never made
+    - connections that were refused, closed or never established
     - two ranks that use the same GPU
     - a GPU that does not exist
 
@@ -62,7 +62,8 @@ class UnreachableRank(MessageRule):
 
     ## Known problems
     The output of one rank shows that a connection failed, but rarely why the other side closed it.
-    `diagnose network` uses TCP over IPv4. It misses faults that appear only with large messages or after hours.
+    `diagnose network` uses TCP over IPv4. It misses faults that appear only with large messages or after hours of
+    training.
 
     ## Sources
     The documentation for `torch.distributed` and torchrun; NCCL, "Environment Variables" and "Troubleshooting".

@@ -25,9 +25,9 @@ class AccuracyInRegression(Rule):
     an accuracy metric.
 
     If the targets of such a loss are a few whole numbers, the rule also tests whether their order means anything.
-    It fits linear and RBF (radial basis function) models to half of the sampled training rows: to the targets as
-    classes, to the numbers, and to 50 random renumberings of the classes. It compares how well they predict the
-    other half.
+    On half of the sampled training rows, it fits linear and RBF (radial basis function) models to the targets as
+    classes, to the targets as numbers, and to 50 random renumberings of the classes. It then compares how well
+    these models predict the other half.
 
     ## Why it is bad
     With one output and a squared error, the prediction for a row that may be class 0 or class 8 is class 4. Class
@@ -56,15 +56,15 @@ class AccuracyInRegression(Rule):
     There must be at least 8 rows with one target each. At most 20% of the targets may be whole numbers, and the
     targets must have at least 8 different values.
 
-    For class numbers, all of these must hold:
+    For class numbers, all of these conditions must hold:
 
     - There are 4 to 50 different whole numbers and at least 100 different rows.
-    - The training loss ends at 5% or more of the loss of a constant prediction.
-    - The fit to the classes has at most 70% of the error rate of a constant prediction, and the two differ by at
+    - In the second half of the run, the training loss is at least 5% of that of a constant prediction.
+    - The error rate of the fit to the classes is at most 70% of that of a constant prediction, and lower by at
       least five standard errors.
-    - The rounded fit to the numbers is wrong for at least 15% more of the rows.
-    - At least 15% of the random renumberings are as easy to predict as the numbers themselves. Grades, counts and
-      months are easier to predict than nearly all of their renumberings.
+    - The error rate of the fit to the numbers, after rounding, is at least 15 percentage points higher.
+    - At least 15% of the random renumberings are at least as easy to predict as the numbers themselves. Grades,
+      counts and months are easier to predict than nearly all of their renumberings.
 
     ## Known problems
     Class numbers that happen to be in a useful order are not reported. Models with several outputs are not

@@ -37,8 +37,8 @@ class AugmentedEvaluation(Rule):
     ```
 
     ## Thresholds
-    There must be at least three evaluations of the same 12 or more rows, whose labels are class indices. All of
-    these must hold:
+    There must be at least three evaluations of the same rows (at least 12), whose labels must be class indices.
+    All of these conditions must hold:
 
     - At least 20% of the rows differ from the rows of the first evaluation, and the changes are at least 5% of the
       typical distance between rows.

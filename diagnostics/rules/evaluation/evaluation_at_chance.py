@@ -83,7 +83,7 @@ class EvaluationAtChance(Rule):
     Compares the predicted classes with the labels, in training and in each evaluation, and measures their
     agreement beyond chance (Cohen's kappa). If the agreement in evaluation is no better than chance, the rule
     checks whether renumbering the classes helps, whether training and evaluation inputs look alike, and whether a
-    linear or RBF (radial basis function) fit to some training rows predicts the others.
+    linear or RBF (radial basis function) model fitted to some training rows predicts the others.
 
     ## Why it is bad
     Even an overfitted model is usually better than chance. An evaluation at chance level has four common causes:
@@ -111,12 +111,16 @@ class EvaluationAtChance(Rule):
     of training, the agreement must be at least 0.5. In every evaluation after training began, the agreement must
     stay below 0.2 by at least two standard errors. No class may have more than 80% of the evaluation's labels.
 
-    If there are at least three classes, and renumbering them makes at least 60% of the predictions correct, while
-    the current numbering makes at most 70% as many correct, this is reported even if the evaluation is better than
-    chance. Classes count as unseen if at least half of the evaluation labels belong to them, no inspected training
-    example does, and chance would explain at most 10%.
+    A wrong numbering of the classes is reported even if the evaluation is better than chance. There must be at
+    least three classes, and renumbering them must raise the accuracy to at least 60%. The accuracy without
+    renumbering must be at most 70% of the accuracy with it.
 
-    The finding is a note in three cases, unless it names such classes or such a numbering:
+    Classes count as unseen if at least half of the evaluation labels belong to them, but no sampled training
+    example does. A random training sample of this size would be expected to miss classes with at most 10% of the
+    evaluation labels.
+
+    Unless it names unseen classes, the finding is a note in three cases (only in the third if it names a wrong
+    numbering):
 
     - In the last evaluation, the agreement differs from chance by more than three standard errors.
     - The evaluation inputs do not look like the training inputs.
@@ -267,7 +271,7 @@ class EvaluationAtChance(Rule):
 
 
 class _Agreement:
-    """Agreement of predictions with labels, and their agreement by chance; shares from 0 to 1."""
+    """Agreement of predictions with labels, and the agreement expected by chance; shares from 0 to 1."""
 
     def __init__(self, examples: int, right: float, by_chance: float) -> None:
         self.examples, self.right, self.by_chance = examples, right, by_chance

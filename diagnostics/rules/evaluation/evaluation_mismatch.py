@@ -93,7 +93,7 @@ SHUFFLE: Final = {
 
 @dataclass(frozen=True)
 class _Mismatch:
-    """An input that differs, with the explanation; the numbers are those of all channels together."""
+    """An input that differs, with the explanation; the numbers are those of all channels."""
 
     name: str
     training: Array
@@ -108,7 +108,7 @@ class EvaluationMismatch(Rule):
     ## What it does
     Compares evaluation inputs with training inputs, channel by channel: their means and scales, whether only one
     side is standardised, the range of pixel values, and the spacing of values that were made from bytes (256
-    levels). It also looks for channels in a different order, as when one side reads images as BGR. For a
+    levels). It also looks for channels in a different order, for example if one side reads images as BGR. For a
     regression, it also compares the targets that the loss receives.
 
     For token ids and other ids, the rule counts the evaluation tokens that never occur in the training rows, and
@@ -116,17 +116,17 @@ class EvaluationMismatch(Rule):
     takes texts that the script evaluated with left padding, and compares the predictions with and without that
     padding.
 
-    In a PyTorch loop, the rule also reports generation in which a recurrent layer gets one position at a time but
-    never the state that it returned.
+    In a PyTorch loop, the rule also reports generation in which a recurrent layer receives one position at a time
+    but never the state that it returned.
 
     Under `diagnose run`, the rule also searches the script for a scikit-learn scaler or encoder that is fitted
-    again on the evaluation data. It compares the rows of training and evaluation with the rows that each fit of a
-    scaler made, and checks whether a refitted label or ordinal encoder, or a `TextVectorization` layer that is
-    adapted again, assigns different codes to the same values. If `generate` from transformers was called without a
-    length limit, the rule counts the sequences that the default length cuts off before an end token, and compares
-    that length with the lengths of the targets. For a decoder that was trained on answers alone, with the labels
-    of the prompts ignored, the rule compares the ends of the prompts that `generate` gets with the tokens before
-    the answers in training.
+    again on the evaluation data. It compares the training and evaluation rows with the rows that each fit of a
+    scaler produced. It also checks whether a label or ordinal encoder that is fitted again, or a
+    `TextVectorization` layer that is adapted again, assigns different codes to the same values. If `generate` from
+    transformers was called without a length limit, the rule counts the sequences that the default length cuts off
+    before an end token, and compares that length with the lengths of the targets. For a decoder that was trained
+    only on answers, with the labels of the prompts ignored, the rule compares the ends of the prompts passed to
+    `generate` with the tokens before the answers in training.
 
     ## Why it is bad
     The model is evaluated on values that it has never seen, so it seems to overfit. If only the training targets
@@ -152,34 +152,35 @@ class EvaluationMismatch(Rule):
     ```
 
     ## Thresholds
-    At least 80% of the channels must show the same difference, over at least 32 training and 16 evaluation rows. A
-    single evaluation image is enough if its scale is at least 20 times that of the training images. One of these
-    must hold:
+    At least 80% of the channels must show the same difference, in at least 32 training rows and 16 evaluation
+    rows. A single evaluation image is enough if its scale is at least 20 times that of the training images. One of
+    these conditions must hold:
 
-    - The scales differ by a factor of 5, or the means by 3 standard deviations.
+    - The scales differ by at least a factor of 5, or the means by at least 3 standard deviations.
     - Only one side is standardised (means of 0 and standard deviations of 1, each to within 0.3), the scales of at
-      least half of the channels differ by a factor of 3, and the other channels are scaled or shifted too.
-    - The scales differ by a factor of 1.5, and either the pixels fill different ranges completely (0 to 1, -1 to
-      1, 0 to 255), or the values of both datasets are evenly spaced, but with different step sizes.
+      least half of the channels differ by at least a factor of 3, and the other channels are scaled or shifted
+      too.
+    - The scales differ by at least a factor of 1.5, and either the pixels fill different ranges completely (0 to
+      1, -1 to 1, 0 to 255), or the values of both datasets are evenly spaced, but with different step sizes.
 
     In tables, the distributions on both sides must also have the same shape once they are standardised, unless the
     scales differ by a factor of 20.
 
-    All evaluation batches must differ from the training batches and agree with each other. Batches with at least 2
-    training rows do not count, because scripts also compute the training accuracy. If some evaluation batches
-    resemble the training batches, or if the rows are a time series, the rule reports only three differences: a
-    different range, a different spacing of values made from bytes, or scales that differ by a factor of 20.
+    All evaluation batches must differ from the training batches and agree with each other. Batches that contain at
+    least 2 training rows are ignored, because scripts also compute the training accuracy. If some evaluation
+    batches resemble the training batches, or if the rows are a time series, the rule reports only three
+    differences: a different range, a different spacing of values made from bytes, or scales that differ by a
+    factor of 20.
 
     Channels are reported as reordered if two conditions hold:
 
     - At least two channels differ by at least 10 standard errors from the training channels at the same positions.
     - In another order, the means and mean deviations of all channels agree to within 4 standard errors.
 
-    The scales of the targets must differ by a factor of 5, or of 3 if only one side is standardised, while the
-    inputs look alike. If the inputs are unknown or the rows are a series, the scales must differ by a factor of
-    20.
+    The scales of the targets must differ by at least a factor of 5 (3 if only one side is standardised), while the
+    inputs look alike. If the inputs are unknown or the rows are a series, the factor must be at least 20.
 
-    Generated text is reported as cut off if all of these hold:
+    Generated text is reported as cut off if all of these conditions hold:
 
     - The script sets neither `max_length` nor `max_new_tokens`.
     - The default length cuts off at least a quarter of the sequences before an end token.
@@ -188,37 +189,38 @@ class EvaluationMismatch(Rule):
 
     With fewer than 8 sequences, the finding is a note.
 
-    Prompts passed to `generate` are reported if all of these hold for the last 64:
+    Prompts passed to `generate` are reported if the last 64 meet all of these conditions:
 
     - There are at least 4 prompts. The first training batch has at least 8 answers, all preceded by the same
       separator.
-    - All prompts end with the same part of the separator, or at least half of them end with two tokens that the
-      separator follows in training.
+    - All prompts end with the same part of the separator, or at least half of them end with two tokens that
+      precede the separator in training.
     - No prompt contains the whole separator, and at most half of the generated texts begin with the missing part.
-    - At least half of the tokens of the prompts occur in the training prompts, or 90% if the prompts contain no
-      part of the separator.
+    - At least half of the prompts' tokens occur in the training prompts (at least 90% if the prompts contain no
+      part of the separator).
 
     Unseen tokens are counted only if there are at least 64 training rows, and at least 32 evaluation rows with 100
     tokens in total. At least 30% of the evaluation tokens, and at least 5 different ones, must not occur in the
-    training rows. In each of the random splits, the share of new tokens must be at most a tenth as large. The
-    finding is a note unless the evaluation rows are known to follow the training rows in the same dataset.
+    training rows. In each random split, the share of new tokens must be at most a tenth of this share. The finding
+    is a note unless the evaluation rows are known to follow the training rows in the same dataset.
 
-    A scaler counts as refitted if one fit made at least 90% of the training rows, and another fit at least 90% of
-    the rows of an evaluation batch (at least 16). It is a note if the two fits put all values that the first
-    scales to -1..1 within 0.25 of each other.
+    A scaler counts as refitted if one fit produced at least 90% of the training rows, and another fit at least 90%
+    of an evaluation batch of 16 or more rows. The finding is a note if the results of the two fits differ by less
+    than 0.25 for every raw value that the first fit maps to a number from -1 to 1.
 
-    An encoder counts as refitted if the same object was fitted two or three times on columns of the same name (of
-    a pandas Series or DataFrame) and encoded something each time. At least 8 values must occur in both fits, and
-    at least half of them must be assigned a different code. It is not reported if one training run began between
-    the two fits and another one after them, as in cross-validation.
+    An encoder counts as refitted if the same object was fitted two or three times on pandas columns of the same
+    name (a Series or part of a DataFrame), and encoded something each time. At least 8 values must occur in both
+    fits, and at least half of them must be assigned a different code. The encoder is not reported if one training
+    run began between the two fits and another began after them, as in cross-validation.
 
-    Left padding is reported if its removal changes at least 3 predictions and at least a quarter of all
+    Left padding is reported if removing it changes at least 3 predictions and at least a quarter of all
     predictions. Replacing the pad tokens with other tokens must change no prediction, and the training batch must
     have no left padding.
 
     For a recurrent layer, at least 20 calls in a row must receive one position and no state, though training never
-    used sequences of one position. Each input must come from the output before it: the same numbers, or tokens
-    that this output makes more likely than the other outputs do (by a factor of 1.6 on average).
+    used sequences of one position. Each input must come from the previous output: it is either that output itself,
+    or a token to which that output gives a higher probability than the other outputs do (by a factor of 1.6 on
+    average).
 
     ## Known problems
     Evaluation rows from another domain are reported if the differences reach these thresholds. A split by time is
@@ -688,7 +690,7 @@ def _is_noise(numbers: Array) -> bool:
 
 @dataclass(frozen=True)
 class _Sides:
-    """Both sides: numbers (channels, n), their moments, and the distance between these."""
+    """Both sides: numbers (channels, n), their moments, and the distance between them."""
 
     training: Array
     evaluation: Array

@@ -30,7 +30,7 @@ UNITS: Final = (
 
 
 class _Numbers(NamedTuple):
-    """Means and standard deviations of targets and predictions, and the correlation of both."""
+    """Means and standard deviations of targets and predictions, and their correlation."""
 
     metric: str
     rows: int
@@ -42,7 +42,7 @@ class _Numbers(NamedTuple):
 
 
 class _Scores(NamedTuple):
-    """The area under the ROC curve, and the column that the scores were cut from, if it is known."""
+    """The area under the ROC curve, and the column that the scores come from, if known."""
 
     metric: str
     rows: int
@@ -80,10 +80,10 @@ class MisreadAnswers(Rule):
 
     ## Thresholds
     For a regression, there must be at least 20 rows, and the predictions must have a correlation of at least 0.7
-    with the targets. The standard deviations of predictions and targets must differ by a factor of 10, and their
-    sizes (the absolute mean plus two standard deviations) by a factor of 5. Predictions with too small a spread
-    are not reported if the training targets and the metric's targets have the same standard deviation, to within a
-    factor of 2: the unit is the same, and the model has learned too little.
+    with the targets. The standard deviations of predictions and targets must differ by at least a factor of 10,
+    and their sizes (the absolute mean plus two standard deviations) by at least a factor of 5. Predictions with
+    too small a spread are not reported if the training targets and the metric's targets have the same standard
+    deviation, to within a factor of 2: the unit is the same, and the model has learned too little.
 
     For scores, there must be at least 50 rows. If the scores are the first of two columns of predictions, the area
     under the ROC curve must be at least five standard errors below 0.5. If the rule does not know which column the

@@ -75,13 +75,13 @@ class MisreportedMetric(Rule):
     comparison of every prediction with every target.
 
     Under `diagnose run`, the rule also reads the `==` comparisons at the top level of the script whose results are
-    all summed or averaged. If the script ends with one side of shape `(n, 1)` and the other of shape `(n,)`, each
-    prediction was compared with every target.
+    summed or averaged. If, at the end of the script, one side has shape `(n, 1)` and the other has shape `(n,)`,
+    each prediction was compared with every target.
 
     Under `diagnose run`, the rule also tracks the script's calls to scikit-learn's metrics. It looks for a
     separate call for each batch of an evaluation, for lists that grow from epoch to epoch, and for targets that
-    are passed as predictions. In custom loops around a Keras optimizer, it reads what metric objects that take a
-    mean (`Mean`, the accuracies, the errors) have added up when the script calls `result()`.
+    are passed as predictions. In custom loops around a Keras optimizer, it reads the totals of metric objects that
+    compute a mean (`Mean`, accuracies, errors) when the script calls `result()`.
 
     ## Why it is bad
     F1, R² and RMSE are not means over rows, so their mean over batches is a different number, which changes with
@@ -112,30 +112,34 @@ class MisreportedMetric(Rule):
     metrics and perplexity). For a mean over batches, it must differ by at least 0.02 (5% for error metrics). If an
     accuracy is off by at least 0.02 for no known reason, the finding is a note.
 
-    For calls to scikit-learn's metrics, one of these must hold:
+    For calls to scikit-learn's metrics, one of these conditions must hold:
 
     - Calls per batch: an evaluation has at least 3 batches, and the mean over the batches differs from the metric
       of all rows by at least 0.02 (5% for error metrics).
-    - Lists that grow: each call begins with the rows of the previous call and repeats the same targets once more.
+    - Growing lists: each call gets the rows of the previous call again, followed by the same targets once more.
     - Swapped arguments: the second argument stays the same from call to call, while the first argument changes.
 
-    A metric object of Keras must be read at least 3 times with training steps of the same optimizer in between. It
-    must grow by the same number of samples each time, never be reset, and differ by at least 1% from the mean of
-    the latest samples. It must get its samples only outside of training steps, or another metric object that is
-    read at least as often must be reset between reads. A metric next to a reset one of the same kind with the same
-    samples is that of the whole training, and is not reported. The finding is a note for a `Mean` of evaluations
-    if no other metric is reset, and for a metric of the training if only metrics of evaluations are reset, or one
-    of the same kind at other times.
+    A Keras metric object must be read at least 3 times, with training steps of the same optimizer in between. It
+    must never be reset, its number of samples must grow by the same amount each time, and its value must differ by
+    at least 1% from the mean of the latest samples. Either it gets its samples only outside of training steps, or
+    another metric object, which is read at least as often, is reset between reads. It is not reported if another
+    metric of the same kind gets the same samples and is reset: the first one then covers the whole run on purpose.
+
+    For a metric object, the finding is a note in three cases:
+
+    - It is a `Mean` over evaluations, and no other metric is reset.
+    - It is computed in training, and only evaluation metrics are reset.
+    - It is computed in training, and another metric of the same kind is reset after a different number of samples.
 
     A comparison in the script must have at least 32 rows and at most 100 different values. The share of equal rows
-    must be at least 0.02 larger than the share of equal pairs, and less than 1: comparing an array with itself
-    gives a mask of the pairs with the same label.
+    must exceed the share of equal pairs by at least 0.02. It must also be less than 1, because a script may
+    compare labels with themselves to find the pairs with the same label.
 
     ## Known problems
     Other numbers that the script prints, metrics under other names, and metrics of models with several outputs are
-    not checked. Of metric objects, only means are checked, not `AUC`, `Precision` or `MeanIoU`. A metric over a
-    stream, where each part is first predicted and then trained on, is reported although it is meant to add up.
-    Comparisons in functions are not checked, because their values are gone at the end of the script.
+    not checked. Only metric objects that compute a mean are checked, not `AUC`, `Precision` or `MeanIoU`. A metric
+    over a stream, where each part is first predicted and then trained on, is reported although it is meant to
+    accumulate. Comparisons in functions are not checked, because their values are gone at the end of the script.
 
     ## Sources
     Forman and Scholz, "Apples-to-apples in cross-validation studies" (2010), on averaging F1; the release notes

@@ -50,7 +50,7 @@ class MonitoredBackwards(Rule):
 
     ## Thresholds
     A `min_delta` is too large if it is at least 10% of the first value of the metric, and no epoch was counted as
-    progress, even though each epoch was at least 1% better than the one before.
+    progress, even though each epoch improved on the previous one by at least 1% of that first value.
 
     The direction is checked only for metrics with well-known names: names that end in `loss` or `error`, a few
     regression metrics, and accuracy, AUC, precision, recall and the like. In the source, the variable for the best

@@ -62,7 +62,7 @@ class Overfitting(Rule):
     of all pairs of evaluations since the best one, the later loss must be higher. Over the same time, the training
     loss must have fallen just as steadily, by at least 20%.
 
-    The finding is a note if the loop called `model.state_dict()` at the best evaluation, and at none after it.
+    The finding is a note if the loop called `model.state_dict()` at the best evaluation but at no later one.
 
     ## Known problems
     A loop that is about to stop early is correct but still reported, and so is Keras or a Trainer that saves the

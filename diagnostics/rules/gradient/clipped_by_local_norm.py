@@ -17,7 +17,7 @@ class ClippedByLocalNorm(Rule):
 
     ## What it does
     Under `diagnose run` with several processes, the rule compares the norms that `torch.nn.utils.clip_grad_norm_`
-    computes on each rank for parameters of FullyShardedDataParallel.
+    computes on each rank for the parameters of a FullyShardedDataParallel model.
 
     ## Why it is bad
     Each rank holds a shard of every gradient, and the function does not see the shards of the other ranks. The

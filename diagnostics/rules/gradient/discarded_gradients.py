@@ -23,8 +23,8 @@ class DiscardedGradients(Rule):
     ## Why it is bad
     Gradient accumulation adds up the gradients of several batches and then takes one step. If the gradients are
     cleared before each batch, the step uses only the last batch. If the loss is divided by the number of batches,
-    the step is also too small by that factor. If `step()` is wrongly indented, after the loop over the batches, it
-    uses only the last batch of each epoch.
+    the step is also too small by that factor. If `step()` is indented too little, it runs after the loop over the
+    batches and uses only the last batch of each epoch.
 
     ## Example
     ```python

@@ -48,12 +48,12 @@ class ExplodingGradients(Rule):
     ```
 
     ## Thresholds
-    The run must have at least 20 steps, and one of these must hold:
+    The run must have at least 20 steps, and one of these conditions must hold:
 
     - The median of the last 5 norms is at least 1,000 times the largest of the first 10 norms, and the loss, if
       known, has not fallen.
-    - One norm is at least 1,000 times the largest norm in the 20 steps before it. Over the next 20 steps, the loss
-      gives back at least half of its earlier decrease and rises above its value at that step.
+    - One norm is at least 1,000 times the largest norm in the 20 steps before it. The median loss over the next 20
+      steps is higher than the loss at that step, and at least half of the earlier decrease is undone.
 
     Healthy spikes during warm-up are 10 to 100 times as large as the norms before them.
 

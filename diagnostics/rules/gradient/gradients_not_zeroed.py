@@ -18,8 +18,7 @@ class GradientsNotZeroed(Rule):
 
     ## What it does
     In a watched run, the rule checks whether the gradients of the optimizer's parameters are None or all zero at
-    the start of each backward pass that follows an optimizer step. It fires if the gradients are hardly ever None
-    or zero there.
+    the start of each backward pass that follows an optimizer step. It fires if they almost never are.
 
     ## Why it is bad
     `backward()` adds to the gradients that are already there. Each step then follows the sum of all gradients

@@ -76,7 +76,8 @@ class NoGradient(MessageRule):
     ## Thresholds
     Before training, there is no threshold: if the loss depends on even one trainable parameter, nothing is
     reported. In a watched run, there must be at least 3 steps, and the reported reason must hold in at least 90%
-    of them. For sample weights, there must be at least 8 batches, and in 90% of them all weights must be 0.
+    of them. For sample weights, there must be at least 8 batches, and in at least 90% of them, all weights must be
+    0.
 
     ## Known problems
     A frozen model is reported even if the loss has trainable parameters, because only the model's parameters are

@@ -22,7 +22,7 @@ class NonFiniteGradients(MessageRule):
     the problem is in the loss.
 
     ## Why it is bad
-    One update with such a gradient makes every affected weight NaN. The loss is still finite in that step, so the
+    One update with such a gradient makes every affected weight NaN. The loss is still finite at that step, so the
     NaN shows up one step later, in a forward pass that did not cause it.
 
     ## Example

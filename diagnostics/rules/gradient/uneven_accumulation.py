@@ -19,15 +19,15 @@ class UnevenAccumulation(Rule):
     """Accumulated micro-batches are weighted equally although their numbers of labels differ widely.
 
     ## What it does
-    In a watched run that makes several backward passes per optimizer step, the rule measures in sampled steps how
+    In a watched run that makes several backward passes per optimizer step, the rule measures at sampled steps how
     many labels each pass trains on (those that the loss does not ignore), and how much each label contributes to
     the gradient. It accounts for whatever the loss is divided by.
 
     ## Why it is bad
     A loss is usually the mean over the labels of one micro-batch. Dividing it by the number of micro-batches gives
-    a mean of means: a label in a micro-batch of 10 labels weighs fifty times as much as one in a micro-batch of
-    500. The model learns short answers at the expense of long ones. The gradient is not that of the full batch, so
-    the result depends on how many rows fit into memory.
+    a mean of means: a label in a micro-batch of 10 labels counts fifty times as much as a label in a micro-batch
+    of 500. The model learns short answers at the expense of long ones. The gradient is not that of the full batch,
+    so the result depends on how many rows fit into memory.
 
     ## Example
     ```python
@@ -47,17 +47,18 @@ class UnevenAccumulation(Rule):
     ```
 
     ## Thresholds
-    There must be at least 4 measured steps. In at least half of them, one label must weigh at least twice as much
-    as another. In the median step, at least 20% of the weight must be misplaced, compared with equally weighted
-    labels. For comparison: with log-normal text lengths (standard deviation of the logarithm: 0.6), eight
-    micro-batches of one text misplace 22%, and eight of four texts 12%. These thresholds are our own.
+    There must be at least 4 measured steps. In at least half of them, one label must have at least twice the
+    weight of another. In the median step, at least 20% of the weight must be misplaced, compared with equally
+    weighted labels. For comparison: with log-normal text lengths (standard deviation of the logarithm: 0.6), eight
+    micro-batches of one text each misplace 22% of the weight, and eight of four texts each misplace 12%. These
+    thresholds are our own.
 
     ## Known problems
-    Passes that have the same number of labels in every step are not compared: a labelled and an unlabelled batch,
-    for example, are weighted on purpose. The rule does not check losses with class weights, passes with several
-    such losses, or models called through `torch.compile`. It does not compare the ranks of a distributed run,
-    whose gradients are averaged in the same way. Keras is not covered, although `gradient_accumulation_steps`
-    averages there, too.
+    Passes that each have the same number of labels in every step are not compared, because they may be weighted on
+    purpose, like a labelled and an unlabelled batch. The rule does not check losses with class weights, passes
+    with several such losses, or models called through `torch.compile`. It does not compare the ranks of a
+    distributed run, whose gradients are averaged in the same way. Keras is not covered, although its
+    `gradient_accumulation_steps` averages in the same way.
 
     ## Sources
     Public issues about transformers' Trainer: huggingface/transformers #34191 and #35203.

@@ -44,11 +44,11 @@ class UnreachedParameters(Rule):
     Before training, the rule computes the gradient of the loss on one batch, and lists the trainable parameters
     without a gradient. A gradient of zero does not count as missing.
 
-    In a watched run, it lists the optimized layers whose gradient was exactly 0 in every known step and whose
+    In a watched run, it lists the optimized layers whose gradient was exactly 0 at every recorded step and whose
     weights did not change, except by weight decay, while other layers learned.
 
-    In Keras, under `diagnose run`, it lists the layers of a functional model whose outputs are not part of any
-    model.
+    In Keras, under `diagnose run`, it lists the layers that are called on a tensor of a functional model but are
+    not part of any model.
 
     ## Why it is bad
     Parameters without a gradient keep their initial values while the rest of the model learns. Often a
@@ -70,9 +70,9 @@ class UnreachedParameters(Rule):
 
     ## Thresholds
     Before training, the finding is a warning if the parameters without a gradient make up at least 1% of all
-    trainable weights. A watched run must have at least 50 steps with a gradient, and weights must have been
-    compared in at least 3 steps. The finding is then a warning if the layers without a gradient are at least 10%
-    of the layers in the optimizer. Otherwise it is a note.
+    trainable weights. A watched run must have at least 50 steps with a gradient, and the weights must have been
+    compared before and after at least 3 steps. The finding is then a warning if the layers without a gradient make
+    up at least 10% of the layers in the optimizer. Otherwise it is a note.
 
     The finding is also a note if all parameters without a gradient belong to a `pooler`.
 

@@ -32,18 +32,18 @@ DEEP = (
 
 
 class VanishingGradients(Rule):
-    """The gradient vanishes through layers or time, so early layers or positions learn nothing.
+    """The gradient vanishes across layers or time steps, so early layers or positions learn nothing.
 
     ## What it does
     Detects two kinds of vanishing gradients in a watched run.
 
-    Through layers: in the second half of the run, the gradient shrinks steadily from the last layer to the first,
-    and the first layers hardly change or the loss does not fall. In Keras, the gradients of one batch before
-    training are compared.
+    Across layers: in the second half of the run, the gradient shrinks steadily from the last layer to the first,
+    and the first layers hardly change or the loss does not fall. In Keras, the rule compares the gradients of one
+    batch before training.
 
-    Through time: in a few steps, the rule measures the gradient of the loss with respect to the input of an RNN,
-    LSTM or GRU, position by position. It fires if the gradient at the first positions is negligible compared with
-    the gradient at the last positions, and the loss has not fallen.
+    Across time steps: at a few training steps, the rule measures the gradient of the loss with respect to the
+    input of an RNN, LSTM or GRU, position by position. It fires if the gradient at the first positions is
+    negligible compared with the gradient at the last positions, and the loss has not fallen.
 
     ## Why it is bad
     Layers without a gradient keep their initial weights. A deep network then trains its last layers on random
@@ -62,23 +62,23 @@ class VanishingGradients(Rule):
     ```
 
     ## Thresholds
-    Through time: the gradient at the first positions must be at most 1e-5 of the gradient at the end of the
-    sequence (median over the second half of at least 4 sampled steps). The median loss in the last quarter of the
-    run must be above 90% of the median loss in the first quarter.
+    Across time steps: the gradient at the first positions must be at most 1e-5 times the gradient at the end of
+    the sequence (median over the second half of at least 4 sampled steps). The median loss in the last quarter of
+    the run must be above 90% of the median loss in the first quarter.
 
-    Through layers: there must be at least 6 layers and 20 steps. The gradient in the first third of the layers
-    must be at most 1e-5 of the gradient in the last third. The rank correlation between depth and gradient must be
+    Across layers: there must be at least 6 layers and 20 steps. The gradient in the first third of the layers must
+    be at most 1e-5 times the gradient in the last third. The rank correlation between depth and gradient must be
     at least 0.8. Either the loss has not fallen, as above, or the updates in the first third, relative to the
-    weight norm, are at most 1e-5 and at least 1000 times smaller than those in the last third. For comparison,
-    this ratio of gradients is 1e-7 or less in plain networks of 10 sigmoid layers, and above 1e-2 in residual
-    networks, transformers and networks with batch norm.
+    weight norm, are at most 1e-5 and at most 1/1000 of those in the last third. For comparison, the ratio of the
+    gradients is 1e-7 or less in plain networks of 10 sigmoid layers, and above 1e-2 in residual networks,
+    transformers and networks with batch norm.
 
     ## Known problems
     Adam divides by the gradient's own magnitude, so it updates even layers with a vanishing gradient. If the loss
-    still falls, nothing is reported. The rule cannot distinguish labels that cannot be learned at all from labels
-    that depend on positions too far back. In an untrained LSTM or GRU the gradients also vanish, so wait for the
-    report at the end of the run. The rule covers only sequences of at least 16 positions, and only recurrent
-    layers from `torch.nn`.
+    then still falls, nothing is reported. The rule cannot distinguish labels that cannot be learned at all from
+    labels that depend on positions too far back. In an untrained LSTM or GRU the gradients also vanish, so wait
+    for the report at the end of the run. The rule covers only sequences of at least 16 positions, and only
+    recurrent layers from `torch.nn`.
 
     ## Sources
     Yoshua Bengio et al., "Learning long-term dependencies with gradient descent is difficult" (1994); Sepp
