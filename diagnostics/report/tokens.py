@@ -34,7 +34,7 @@ COLOURS: dict[State, str] = {
     "read": "background:rgba(128,128,128,.22)",
 }
 SHIFTED = (
-    "Each trained token is predicted from the tokens before it: the model shifts the labels by one, so the "
+    "Each labelled token is predicted from the tokens before it: the model shifts the labels by one, so the "
     "label at a place is its own token."
 )
 SAYS = {
@@ -43,7 +43,7 @@ SAYS = {
         "The labels are shifted by hand: each is the token after its place (after →). That is right for a loop "
         "that computes its own loss; a causal model of transformers shifts labels= once more."
     ),
-    "in place": "Each trained token has the label after its →, or is its own label; labels are not shifted.",
+    "in place": "Each labelled token has the label after its →, or is its own label; labels are not shifted.",
     "of a decoder": "The labels are the decoder's tokens, in rows of their own; -100 is ignored.",
     "of the row": "Each row has one label; no token has a label of its own.",
     "none": "The batch has no labels, so it does not show which tokens are trained.",

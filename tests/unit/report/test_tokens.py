@@ -58,7 +58,7 @@ class TestText:
             "",
             "1 row: 10 tokens, 3 trained (30%), 7 ignored, 4 padding; end tokens: 1 in the input, 1 trained;",
             "start tokens per row: 1.",
-            "━ trained, no line: ignored, · padding. Each trained token is predicted from the tokens before it:",
+            "━ trained, no line: ignored, · padding. Each labelled token is predicted from the tokens before it:",
             "the model shifts the labels by one, so the label at a place is its own token.",
         ]
 
