@@ -58,7 +58,7 @@ class LossPlateau(Rule):
       compares the model with itself (as with a preference loss whose reference model is not a copy).
     - If each row has to find its partner among the rows of its batch, it compares the cross entropy with its value
       for equal scores.
-    - If the scores of a cross entropy are cosines times a constant, it computes the lowest possible loss.
+    - If the logits of a cross entropy are scaled cosine similarities, it computes the lowest possible loss.
 
     ## Why it is bad
     A loss at chance level means that the model has learned the class frequencies and nothing else.

@@ -42,7 +42,7 @@ class NegativeLearningRate(Rule):
     None.
 
     ## Known problems
-    A script that deliberately does gradient ascent with a negative rate is also reported.
+    A script that deliberately performs gradient ascent with a negative rate is also reported.
 
     ## Sources
     ziqi-jin/finetune-anything, issue 57; the documentation for `torch.optim.lr_scheduler.LambdaLR`.

@@ -110,7 +110,7 @@ class NotLearning(Rule):
     `train_on_batch` with one of Keras' own losses.
 
     A run that did learn something is compared with the linear fit: it may have settled at a loss that a linear
-    model beats by far, as with too strong a weight decay.
+    model easily beats, for example because weight decay is too strong.
 
     A triplet loss is compared with its margin, which is the loss when all embeddings are equal. If a model has
     several outputs, each output is compared with its own constant prediction.
