@@ -99,7 +99,9 @@ class PaddingInLoss(Rule):
         one = number == 1
         harmless = " This share does little harm, but it is larger in batches of shorter texts." if small else ""
         what = f"label {carried[0]}" if len(carried) == 1 else f"labels {carried[0]} to {carried[-1]}"
-        where = "the attention mask is 0" if pad is None else f"the id is {pad}, which only fills up rows"
+        where = (
+            "the attention mask is 0" if pad is None else f"the input id is {pad}, which is used only as padding"
+        )
         copied = bool((labels == ids).all())
         return self.found(
             f"{number:,} of the {total:,} labels that count in this batch's loss ({share:.0%}) "

@@ -230,7 +230,7 @@ _AT_RENDEZVOUS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "port taken": (
-        "{place} cannot listen on port {port}: another program on its host already uses it.",
+        "{place} cannot listen on port {port}: another program on its host is already using it.",
         (
             "set MASTER_PORT to a free port, the same on every host",
             "run `ss -ltnp 'sport = :{port}'` to find the program, often an earlier run that is still waiting",

@@ -250,8 +250,8 @@ class MisreportedMetric(Rule):
         kind, samples, reads = one.state.kind, one.state.counts[-1], len(one.state.counts)
         return self.found(
             f"{kind} was read {reads} times with training steps in between, but never reset. Its latest value, "
-            f"{one.value:.4g}, is the mean over {samples:,.0f} samples, {one.rows:,.0f} for each read, and so "
-            f"includes results of earlier weights. The latest {one.rows:,.0f} samples alone give "
+            f"{one.value:.4g}, is the mean over {samples:,.0f} samples, {one.rows:,.0f} per read, so it "
+            f"includes results from earlier weights. The latest {one.rows:,.0f} samples alone give "
             f"{one.latest:.4g}.",
             fix={"keras": RESET},
             evidence={

@@ -67,7 +67,7 @@ class StatisticsNotCopied(Rule):
             f"The evaluated {ledger.name} has weights that were averaged or copied from the trained model, but "
             f"it lacks that model's running statistics. {count_of(len(layers), 'batch norm layer')} "
             f"({layers_named(layers, most=SHOWN)}) still {'has' if one else 'have'} mean 0 and variance 1, "
-            f"although the trained model has updated its statistics with {ledger.batches:,} batches. "
+            f"although the trained model has updated its statistics over {ledger.batches:,} batches. "
             "`parameters()` does not include running statistics.",
             fix=(
                 "for average, buffer in zip(ema.buffers(), model.buffers()): average.copy_(buffer)",

@@ -33,7 +33,7 @@ def constant_baseline_loss(trial: TrialFacts, loss: LossFacts) -> float:
     """
     baseline = loss.constant_baseline_loss
     if baseline is None or baseline <= 0:
-        raise NotApplicable("needs a loss whose best constant prediction is known and can be improved on")
+        raise NotApplicable("needs a loss whose best constant prediction is known and can be beaten")
     if trial.warms_up:
         raise NotApplicable(
             "needs a run that starts at its full learning rate, but this run begins with a warm-up"

@@ -16,7 +16,7 @@ PATIENCE = {
         "use a larger momentum for short runs: nn.BatchNorm2d(channels, momentum=0.3)",
     ),
     "keras": (
-        "train longer before the evaluation: the moving statistics need about 10 / (1 - momentum) steps",
+        "train longer before evaluating: the moving statistics need about 10 / (1 - momentum) steps to converge",
         "use a smaller momentum for short runs: keras.layers.BatchNormalization(momentum=0.7)",
     ),
 }

@@ -195,7 +195,7 @@ class TestRanksThatCannotTalk:
             rank_0, rank_1 = (ranks.rank(number, port, "--limit", "2") for number in (0, 1))
             (_, of_0, _), (_, of_1, _) = ended(rank_0), ended(rank_1)
         message = only_finding(of_0)["message"]
-        assert f"cannot listen on port {port}: another program on its host already uses it" in message
+        assert f"cannot listen on port {port}: another program on its host is already using it" in message
         assert "the program listening there is not rank 0 of this job" in only_finding(of_1)["message"]
 
     def test_two_ranks_of_one_number(self, ranks):
