@@ -242,7 +242,7 @@ class RepeatedBatch(Rule):
         """Look for a mask of integers, which picks rows by number."""
         lookups = [node for node in graph.nodes if node.operation in BY_NUMBER and node.rows is not None]
         if not lookups:
-            raise NotApplicable("needs a loss that looks up rows by their numbers")
+            raise NotApplicable("needs a loss that looks up rows by index")
         masks = [node for node in lookups if _is_mask(node) and _is_only_reader(graph, node)]
         if not masks or (rows := masks[0].rows) is None or rows.times is None:
             return None

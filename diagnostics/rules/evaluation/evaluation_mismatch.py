@@ -517,7 +517,7 @@ class EvaluationMismatch(Rule):
         how = f": they end with {_tokens(there, ends.words)}" if there else ""
         before = _tokens(cut.before, ends.words)
         return self.found(
-            f"The prompts of generate() end too early. In training, each answer follows {before} "
+            f"The prompts passed to generate() end too early. In training, each answer follows {before} "
             f"({answers:,} answers checked). But none of the last {prompts:,} prompts ends with "
             f"{_tokens(absent, ends.words)}{how}. The model was never trained to answer such a prompt, so the "
             "generated texts do not show what it has learned.",

@@ -117,7 +117,7 @@ class WeightsKeptByReference(Rule):
             return None
         kept, model = first.names
         return self.found(
-            f"`{kept}` is stored in the loop without a copy: it is `{model}` itself, which continues to train. "
+            f"`{kept}` is assigned in the loop without being copied: it is `{model}` itself, which keeps training. "
             "After the loop, it has the weights of the last step, not the best ones.",
             fix=(
                 f"{kept} = copy.deepcopy({model})",
@@ -138,7 +138,7 @@ def _after(steps: int) -> str:
 def _effect(one: RestoredWeights) -> str:
     if one.by_itself:
         return (
-            f"The load changed none of the {count_of(one.tensors, 'parameter')}: the model still has the weights "
+            f"Loading changed none of the {count_of(one.tensors, 'parameter')}: the model still has the weights "
             f"from step {one.used_after:,}."
         )
     return (

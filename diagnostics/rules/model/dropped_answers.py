@@ -51,7 +51,7 @@ class DroppedAnswers(Rule):
         """Compare the zeros among the predictions of both modes."""
         dropped = dependence.dropped
         if dropped is None:
-            raise NotApplicable("needs a model that can be copied, and the targets of its predictions")
+            raise NotApplicable("needs a model that can be copied, and the targets for its predictions")
         if not MIN_RATE <= dropped <= MAX_RATE:
             return None
         return self.found(

@@ -149,7 +149,7 @@ class PaddingAttended(Rule):
         pooled, padding = dependence.pooled, dependence.padding
         if pooled is not None and pooled.width != shape[-1]:
             raise NotApplicable
-        of = f"The mean over axis 1 of vectors {shape} in the loss includes padding: "
+        of = f"The loss averages vectors of shape {shape} over axis 1, and this mean includes padding: "
         if pooled is not None:
             if pooled.changed < max(MIN_CHANGED, MIN_SHARE * pooled.rows):
                 return None
@@ -157,7 +157,7 @@ class PaddingAttended(Rule):
                 f"{of}the model gets a padding mask, but the mean does not use it. In "
                 f"{'an evaluation' if pooled.evaluated else 'a training'} batch with up to {pooled.longest} "
                 f"positions of padding, removing the padding changes the mean for {pooled.changed} of "
-                f"{pooled.rows} padded rows by more than half of the standard deviation across rows "
+                f"{pooled.rows} padded rows by more than half the standard deviation across rows "
                 f"({pooled.spread:.2g}). So the vector for a row depends on the lengths of the other rows in its "
                 "batch.",
                 fix={"torch": POOL},

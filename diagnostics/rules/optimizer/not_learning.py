@@ -360,7 +360,7 @@ class NotLearning(Rule):
         """Look for a loss with nothing to learn from: 0 from the first step to the last."""
         call = calls.calls[0] if calls.calls else None
         if call is None or not call.whole or call.target is None or call.weighted:
-            raise NotApplicable("needs a loss that is known to compare predictions with targets")
+            raise NotApplicable("needs a loss known to compare predictions with targets")
         check_whole(steps, verdicts)
         if not losses.values.size or not np.abs(losses.values).max() <= NEVER:
             return None

@@ -136,8 +136,8 @@ class TestNoTarget:
         assert (live.rule, live.message) == (
             "labels-missing",
             (
-                "fit() got inputs, but no labels, so the loss has no target. A loss given to compile() "
-                "needs a target to compare the prediction with, so there is nothing to minimise."
+                "fit() got inputs, but no labels, so the loss given to compile() has no target to compare the "
+                "prediction with."
             ),
         )
 
