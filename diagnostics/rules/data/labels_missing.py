@@ -95,8 +95,8 @@ class LabelsMissing(MessageRule):
         """Report that `fit` got inputs only."""
         inputs = f" ({listed(symptom.inputs)})" if symptom.inputs else ""
         return self.found(
-            f"fit() got inputs{inputs}, but no labels, so the loss given to compile() has no target to compare the "
-            "prediction with.",
+            f"fit() got inputs{inputs}, but no labels, so the loss given to compile() has no target to compare "
+            "the prediction with.",
             fix=FIX_FIT,
             evidence={"received": list(symptom.inputs)},
             where=crash.where,

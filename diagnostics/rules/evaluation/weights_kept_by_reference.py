@@ -117,8 +117,8 @@ class WeightsKeptByReference(Rule):
             return None
         kept, model = first.names
         return self.found(
-            f"`{kept}` is assigned in the loop without being copied: it is `{model}` itself, which keeps training. "
-            "After the loop, it has the weights of the last step, not the best ones.",
+            f"`{kept}` is assigned in the loop without being copied: it is `{model}` itself, which keeps "
+            "training. After the loop, it has the weights of the last step, not the best ones.",
             fix=(
                 f"{kept} = copy.deepcopy({model})",
                 f'call torch.save({model}.state_dict(), "{kept.rpartition(".")[2]}.pt"), and load that file '
