@@ -296,8 +296,8 @@ class UnscaledInputs(Rule):
                 else f"Over {steps.total_steps:,} steps, the loss went from {loss.value:.4g} to {ended:.4g}; a "
                 f"constant prediction has a loss of {baseline:.4g}. "
                 + (
-                    f"So the run covered {_percent(share)} of the way to the {targets.centre} of the targets, "
-                    "before it could learn anything from the inputs."
+                    f"So the run got only {_percent(share)} of the way to the {targets.centre} of the targets, "
+                    "and it can learn little from the inputs until it gets there."
                     if share >= 0
                     else "Errors of that size give gradients that destabilise the weights."
                 )

@@ -178,7 +178,7 @@ def _effect(monitor: Monitor) -> str:
     if monitor.callback == "ModelCheckpoint":
         return "The callback saves the worst epoch as the best one."
     if monitor.callback == "ReduceLROnPlateau":
-        return "The callback lowers the learning rate after epochs that improve."
+        return "The callback lowers the learning rate after the epochs in which the metric got better."
     return "Better epochs count as epochs without improvement."
 
 

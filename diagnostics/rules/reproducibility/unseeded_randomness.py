@@ -95,8 +95,8 @@ def _why(reproduction: ReproductionFacts, rounding: bool) -> str:
         count = reproduction.unseeded
         were, them = ("was", "it") if count == 1 else ("were", "them")
         return (
-            f"The program has {count_of(count, 'generator')} that {were} created without a seed (or with a seed "
-            "as long as NumPy's own random seeds). A seed at the top of the script does "
+            f"The program has {count_of(count, 'generator')} that {were} apparently created without a seed (an "
+            "explicit 128-bit seed would look the same). A seed at the top of the script does "
             f"not affect {them}."
         )
     return "The random numbers come from a source without a fixed seed, such as a new generator or the clock."

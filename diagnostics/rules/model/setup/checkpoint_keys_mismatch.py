@@ -150,8 +150,8 @@ class CheckpointKeysMismatch(MessageRule):
         keep = f"LoraConfig(..., modules_to_save=[{', '.join(map(repr, parts))}])  # saved with the adapter"
         return self.found(
             f"The evaluated {ledger.name} has random weights where the trained one has trained weights: "
-            f"{listed(names, most=MAX_KEYS_NAMED)} ({weights:,} weights). The load left "
-            f"{'it' if len(names) == 1 else 'them'} as initialised, while "
+            f"{listed(names, most=MAX_KEYS_NAMED)} ({weights:,} weights). Loading the checkpoint left "
+            f"{'it' if len(names) == 1 else 'them'} at the initial values, although "
             f"{count_of(ledger.restored, 'other trained matrix', 'other trained matrices')} "
             f"{'was' if ledger.restored == 1 else 'were'} loaded: the checkpoint holds only part of the trained "
             "weights.",
