@@ -50,7 +50,8 @@ class PaddingInLoss(Rule):
     least a quarter of these rows, and occur nowhere else. The number of such positions per row must take at least
     3 different values. All positions with this id must have the same label, and the other positions must have at
     least two other labels. The number of distinct labels must be at most 75% of the number of distinct ids.
-    Otherwise, the labels may be a text in the same vocabulary, which may need the padding to mark its end.
+    With more distinct labels, the targets may be texts in the same vocabulary, whose ends the padding may have to
+    mark.
 
     ## Known problems
     Without an attention mask, the rule misses padding whose label also occurs elsewhere, such as "no entity". A

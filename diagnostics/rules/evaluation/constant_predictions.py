@@ -44,9 +44,9 @@ class ConstantPredictions(Rule):
     ```
 
     ## Thresholds
-    The run must have at least 200 steps, 5 sampled steps in the second half, and 100 examples. If one class has
-    more than 80% of the labels, there must be at least 10 examples of the other classes, and the finding is a note
-    if the scores carry more information than the class frequencies.
+    The run must have at least 200 steps, at least 5 of them sampled in the second half, and at least 100 labelled
+    examples. If one class has more than 80% of the labels, there must be at least 10 examples of the other
+    classes, and the finding is a note if the scores carry more information than the class frequencies.
 
     The learning rate must have stopped rising. The updates must have been large enough to change the weights by
     100% of their norm if all of them had pointed in the same direction. The cross entropy must be no lower than

@@ -116,8 +116,8 @@ class EvaluationMismatch(Rule):
     takes texts that the script evaluated with left padding, and compares the predictions with and without that
     padding.
 
-    In a PyTorch loop, the rule also reports generation in which a recurrent layer receives one position at a time
-    but never the state that it returned.
+    In a PyTorch loop, the rule also reports generation in which a recurrent layer gets one time step per call, but
+    never the state that its previous call returned.
 
     Under `diagnose run`, the rule also searches the script for a scikit-learn scaler or encoder that is fitted
     again on the evaluation data. It compares the training and evaluation rows with the rows that each fit of a
@@ -158,8 +158,8 @@ class EvaluationMismatch(Rule):
 
     - The scales differ by at least a factor of 5, or the means by at least 3 standard deviations.
     - Only one side is standardised (means of 0 and standard deviations of 1, each to within 0.3), the scales of at
-      least half of the channels differ by at least a factor of 3, and the other channels are scaled or shifted
-      too.
+      least half of the channels differ by at least a factor of 3, and the other channels are scaled or shifted as
+      well.
     - The scales differ by at least a factor of 1.5, and either the pixels fill different ranges completely (0 to
       1, -1 to 1, 0 to 255), or the values of both datasets are evenly spaced, but with different step sizes.
 
@@ -201,12 +201,13 @@ class EvaluationMismatch(Rule):
 
     Unseen tokens are counted only if there are at least 64 training rows, and at least 32 evaluation rows with 100
     tokens in total. At least 30% of the evaluation tokens, and at least 5 different ones, must not occur in the
-    training rows. In each random split, the share of new tokens must be at most a tenth of this share. The finding
-    is a note unless the evaluation rows are known to follow the training rows in the same dataset.
+    training rows. In each random split, the share of such tokens must be at most a tenth of that in the evaluation
+    rows. The finding is a note unless the evaluation rows are known to follow the training rows in the same
+    dataset.
 
-    A scaler counts as refitted if one fit produced at least 90% of the training rows, and another fit at least 90%
-    of an evaluation batch of 16 or more rows. The finding is a note if the results of the two fits differ by less
-    than 0.25 for every raw value that the first fit maps to a number from -1 to 1.
+    A scaler counts as refitted if one fit produced at least 90% of the training rows, and another fit produced at
+    least 90% of the rows of an evaluation batch (of at least 16 rows). The finding is a note if the results of the
+    two fits differ by less than 0.25 for every raw value that the first fit maps to a number from -1 to 1.
 
     An encoder counts as refitted if the same object was fitted two or three times on pandas columns of the same
     name (a Series or part of a DataFrame), and encoded something each time. At least 8 values must occur in both
@@ -214,13 +215,13 @@ class EvaluationMismatch(Rule):
     run began between the two fits and another began after them, as in cross-validation.
 
     Left padding is reported if removing it changes at least 3 predictions and at least a quarter of all
-    predictions. Replacing the pad tokens with other tokens must change no prediction, and the training batch must
-    have no left padding.
+    predictions. Replacing the pad tokens with other tokens must not change any prediction, and the training batch
+    must not contain left padding.
 
-    For a recurrent layer, at least 20 calls in a row must receive one position and no state, though training never
-    used sequences of one position. Each input must come from the previous output: it is either that output itself,
-    or a token to which that output gives a higher probability than the other outputs do (by a factor of 1.6 on
-    average).
+    A recurrent layer must get a single time step and no state in at least 20 calls in a row, although its training
+    sequences were all longer. Each input must come from the previous output: it is either that output itself or a
+    token chosen from it. The previous output must make the token, on average, at least 1.6 times as probable as
+    the outputs of all calls do.
 
     ## Known problems
     Evaluation rows from another domain are reported if the differences reach these thresholds. A split by time is

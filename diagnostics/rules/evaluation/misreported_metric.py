@@ -110,7 +110,7 @@ class MisreportedMetric(Rule):
     top-5 accuracy. A mistake is named only if it reproduces the reported number to its last digit in each of the
     latest evaluations. The reported number must also differ from the correct value by at least 0.01 (1% for error
     metrics and perplexity). For a mean over batches, it must differ by at least 0.02 (5% for error metrics). If an
-    accuracy is off by at least 0.02 for no known reason, the finding is a note.
+    accuracy is wrong by at least 0.02 for no known reason, the finding is a note.
 
     For calls to scikit-learn's metrics, one of these conditions must hold:
 
@@ -131,9 +131,9 @@ class MisreportedMetric(Rule):
     - It is computed in training, and only evaluation metrics are reset.
     - It is computed in training, and another metric of the same kind is reset after a different number of samples.
 
-    A comparison in the script must have at least 32 rows and at most 100 different values. The share of equal rows
-    must exceed the share of equal pairs by at least 0.02. It must also be less than 1, because a script may
-    compare labels with themselves to find the pairs with the same label.
+    A comparison in the script must have at least 32 rows and at most 100 different values. The share of rows whose
+    two values are equal must exceed the same share over all pairs of rows by at least 0.02. The share of rows must
+    also be less than 1, because a script may compare labels with themselves to find the pairs with the same label.
 
     ## Known problems
     Other numbers that the script prints, metrics under other names, and metrics of models with several outputs are
