@@ -89,8 +89,8 @@ class UnscaledInputs(Rule):
 
     - The median loss in the second half of its training is more than 10% above the loss of the best constant
       prediction.
-    - The loss stays above that of the constant prediction. If it fell as much again as in the second half, it
-      would still be more than 10% above.
+    - The loss never reaches that of the constant prediction. After another decrease like that from the first half
+      to the second, it would still be more than 10% above it.
     - The median step changed the weights by at least 0.1% of their norm, or the loss became NaN or infinite.
 
     Large targets count as harmful if the copy's error, in units of the target, covered less than 0.5% of the way

@@ -53,9 +53,10 @@ class ConstantPredictions(Rule):
     that of a constant prediction. If the loss curve shows the cause, `learning-rate-too-high` or `loss-plateau`
     reports the run instead.
 
-    An evaluation must have at least 100 examples. If the labels of these examples are known, the finding is a
-    warning. If they are unknown, two evaluations are needed and the finding is a note, because all examples may
-    belong to one class by design.
+    An evaluation must have at least 100 examples, and in training, at least 10% of the predictions must differ
+    from the most frequent one. If the labels of these examples are known, the finding is a warning. If they are
+    unknown, two evaluations are needed and the finding is a note, because all examples may belong to one class by
+    design.
 
     ## Known problems
     Only outputs of shape (examples, classes) are covered, and only if the loss treats them as logits.

@@ -131,9 +131,10 @@ class MisreportedMetric(Rule):
     - It is computed in training, and only evaluation metrics are reset.
     - It is computed in training, and another metric of the same kind is reset after a different number of samples.
 
-    A comparison in the script must have at least 32 rows and at most 100 different values. The share of rows whose
-    two values are equal must exceed the same share over all pairs of rows by at least 0.02. The share of rows must
-    also be less than 1, because a script may compare labels with themselves to find the pairs with the same label.
+    A comparison in the script must have at least 32 rows and at most 100 different values. The share of
+    predictions that equal their own target must exceed, by at least 0.02, the share of equal pairs when every
+    prediction is paired with every target. The first share must also be less than 1, because a script may compare
+    labels with themselves to find the pairs with the same label.
 
     ## Known problems
     Other numbers that the script prints, metrics under other names, and metrics of models with several outputs are

@@ -76,8 +76,9 @@ class CheckpointKeysMismatch(MessageRule):
 
     Weights are reported as not saved if at least one other trained matrix is identical in the evaluated and the
     trained model, which shows that the evaluated model was loaded from this run. The reported matrix itself must
-    have at least 64 weights, must be unchanged since loading, and must be unrelated to the trained one: their
-    correlation must be below five standard deviations of the correlation between random matrices.
+    have at least 64 weights, must be unchanged since loading, and must be unrelated to the trained one. For this,
+    the correlation of the two must be less than five times the standard deviation of the correlation between
+    random matrices.
 
     ## Known problems
     Some old error messages name only the first key, so the rule knows only that key. Weights that were not saved
