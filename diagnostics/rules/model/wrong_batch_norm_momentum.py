@@ -64,8 +64,9 @@ class WrongBatchNormMomentum(Rule):
     - The predicted classes have different shares in evaluation than in training: at least 40% of the predictions
       would have to change to make the shares equal.
 
-    With a momentum of 0, it is a warning only if the model was also evaluated in evaluation mode. Running
-    statistics average over 1 / (1 - momentum) steps in Keras, and 1 / momentum steps in PyTorch. Running
+    With a momentum of 0, the model must also have been evaluated in evaluation mode.
+
+    Running statistics average over 1 / (1 - momentum) steps in Keras, and 1 / momentum steps in PyTorch. Running
     statistics that lag behind the weights are reported as a warning if the run is complete and has at least 100
     steps, but fewer than five times that averaging period. With the statistics of the rows themselves, accuracy
     must exceed the share of the most frequent class by more than two standard errors. With the running statistics,
@@ -73,7 +74,7 @@ class WrongBatchNormMomentum(Rule):
 
     ## Known problems
     Overfitting causes a similar gap between training and evaluation. For models that are not classifiers, the
-    finding is a note, and lagging statistics are not detected.
+    finding is a note in PyTorch, and lagging statistics are not detected.
 
     ## Sources
     The documentation for `torch.nn.BatchNorm2d` (the note on momentum) and `keras.layers.BatchNormalization`;

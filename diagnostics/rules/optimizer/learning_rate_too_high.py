@@ -54,8 +54,8 @@ class LearningRateTooHigh(Rule):
     ## Thresholds
     When the copies are trained on the batch for about 30 steps, all of these must hold:
 
-    - At your learning rate, the loss becomes NaN. Or it never falls below half of the loss of the best constant
-      prediction, and its median over the last third is above 0.9 times that loss.
+    - At your learning rate, the loss becomes NaN or stays high: it never falls below half of the loss of the best
+      constant prediction, and its median over the last third is above 0.9 times that loss.
     - At another learning rate, at most a third of yours, the loss falls below half of the loss of the best
       constant prediction.
     - At your learning rate, at least one step changes the weights by at least 1% of their norm (the median over
@@ -72,8 +72,8 @@ class LearningRateTooHigh(Rule):
     - The loss diverged. For a classifier trained on cross entropy, the loss over the last quarter of the run is
       then at least twice the chance-level loss, and at least 1.5 times both the initial and the lowest loss. Any
       other loss must end at least 100 times as high as both its initial and its lowest value.
-    - In at least 200 steps, the loss of a classifier never fell 10% below the chance level, and it is no longer
-      decreasing.
+    - In a run of at least 200 steps, the loss of a classifier never fell 10% below the chance level, and is no
+      longer decreasing.
     - The loss on a batch that occurred at least 100 times swings by at least half of its mean, and has not fallen.
 
     A complete run of at least 100 steps is also reported if three conditions hold: it ended no better than a

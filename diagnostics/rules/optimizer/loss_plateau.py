@@ -90,8 +90,9 @@ class LossPlateau(Rule):
 
     - The average cross entropy is at most 5% above the labels' entropy, and in no quarter of these two thirds more
       than 5% below it.
-    - The cross entropy fell by less than 2% from the first half of these two thirds to the second.
-    - Accuracy is not above the share of the most frequent class.
+    - From the first half of these two thirds to the second, the cross entropy fell by at most 2% of the labels'
+      entropy.
+    - Accuracy is at most three standard errors above the share of the most frequent class.
 
     The cross entropy must never have fallen 10% below the labels' entropy, and the learning rate must have stopped
     rising. The steps must have been large enough to change the weights by 100% of their norm if all of them had
