@@ -116,7 +116,7 @@ class LabelsUnrelated(Rule):
 
     If the start token has no tag, the tokenizer or vocabulary must show where words begin, by WordPiece's `##` or
     byte-level BPE's leading space. Every row must be tagged without a gap from its second token onwards. At least
-    4 rows must have tags inside words, and 75% of these rows must have exactly as many tags as words.
+    4 rows must have tags inside words, and at least 75% of these rows must have exactly as many tags as words.
 
     An array with at most 16 different values counts as a mask, any other as an image. In at least 8 pairs of
     readings, one must be an exact flip or rotation (by a multiple of 90°) of the other. In at least 3 of these

@@ -57,8 +57,8 @@ class LeakedEvaluationRows(Rule):
     few time steps.
 
     If few distinct rows are possible, some evaluation rows occur in the training set by chance. The rule estimates
-    this chance from the number of duplicates within the training set. The finding is a note if the share of leaked
-    rows is at most twice the estimate, or if the training set contains most of the possible rows. If all
+    their share from the number of duplicates within the training set. The finding is a note if the share of leaked
+    rows is at most twice this estimate, or if the training set contains most of the possible rows. If all
     evaluation rows are in the training set, the finding is a note only if the estimate is at least 90%.
 
     A model that is fitted several times is reported if three conditions hold:

@@ -65,7 +65,7 @@ class SortedByLabel(Rule):
 
     If arrays are passed to Keras, all labels are read, and runs of equal labels must be at least 20 rows long on
     average. If the runs are shorter, the rule compares the rows that `validation_split` holds out with the other
-    rows: at least 10% of the held-out rows must have labels that no other row has.
+    rows: at least 10% of the held-out rows must have labels that do not occur in the other rows.
 
     In a watched run, each step must use exactly one batch, and at least 6 batches must be sampled. Most of these
     batches must contain a single class, but not all the same class, and the limit of 1 in 1000 also applies.

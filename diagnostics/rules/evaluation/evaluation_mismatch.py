@@ -164,18 +164,19 @@ class EvaluationMismatch(Rule):
       1, -1 to 1, 0 to 255), or the values of both datasets are evenly spaced, but with different step sizes.
 
     In tables, the distributions on both sides must also have the same shape once they are standardised, unless the
-    scales differ by a factor of 20.
+    scales differ by a factor of at least 20.
 
     All evaluation batches must differ from the training batches and agree with each other. Batches that contain at
     least 2 training rows are ignored, because scripts also compute the training accuracy. If some evaluation
     batches resemble the training batches, or if the rows are a time series, the rule reports only three
     differences: a different range, a different spacing of values made from bytes, or scales that differ by a
-    factor of 20.
+    factor of at least 20.
 
     Channels are reported as reordered if two conditions hold:
 
     - At least two channels differ by at least 10 standard errors from the training channels at the same positions.
-    - In another order, the means and mean deviations of all channels agree to within 4 standard errors.
+    - Once the channels are reordered, their means and mean deviations all agree with those in training, to within
+      4 standard errors.
 
     The scales of the targets must differ by at least a factor of 5 (3 if only one side is standardised), while the
     inputs look alike. If the inputs are unknown or the rows are a series, the factor must be at least 20.

@@ -109,7 +109,7 @@ class CollapsedSchedule(Rule):
     A run whose loss had fallen to 10% of its initial value before the rate fell is not reported.
 
     A schedule starts too low if its first rate is also its highest, and is either the square of the optimizer's
-    rate or less than 0.1% of it.
+    own rate or less than 0.1% of that rate.
 
     ## Known problems
     A run in two phases with one optimizer is wrongly reported if the second phase's rate is a thousand times

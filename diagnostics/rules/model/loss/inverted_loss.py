@@ -52,8 +52,8 @@ class InvertedLoss(Rule):
     must have at least 8 values. A single value is enough if most targets are different, and the correlation
     between predictions and targets is -0.5 or less.
 
-    PyTorch: at least 4 steps must be sampled, and in 90% of them the loss must have the wrong sign. In addition,
-    one of these must hold:
+    PyTorch: at least 4 steps must be sampled, and in at least 90% of them the loss must have the wrong sign. In
+    addition, one of these must hold:
 
     - The run's losses are the negative of a known formula, to within 0.2%, and the targets are not all equal. The
       value of that formula rises over the run, and is initially at least half its value for a constant prediction.

@@ -70,8 +70,8 @@ class CheckpointKeysMismatch(MessageRule):
     ## Thresholds
     If loading failed, there is no threshold. With `strict=False`, one of two conditions must hold:
 
-    - Fewer than 10% of the model's keys were found, and at least as many keys of the checkpoint are not in the
-      model.
+    - The checkpoint contains fewer than 10% of the model's keys, and at least as many keys that the model does not
+      have.
     - At least half of the model's keys are missing, and adding or removing a prefix makes the keys match.
 
     Weights are reported as not saved if at least one other trained matrix is identical in the evaluated and the
