@@ -80,7 +80,7 @@ class UnscaledInputs(Rule):
     ## Thresholds
     An input, or one column of a table (of at most 1000 columns), must have a root mean square of at least 30. For
     comparison, the root mean square of standardised values is 1, and that of MNIST's raw pixels is 78. The root
-    mean square of targets must be at least 30 too, and at least 10 times the largest initial output. Inputs are
+    mean square of targets must also be at least 30, and at least 10 times the largest initial output. Inputs are
     too small if their root mean square is at most 0.02, as with pixel values divided by 255 twice.
 
     Large inputs count as harmful if the initial loss exceeds the threshold of `initial-loss-off`, unless that rule
@@ -107,8 +107,8 @@ class UnscaledInputs(Rule):
     although all values in the batch are already between -1 and 1. A Keras `Normalization` layer counts as adapted
     to a different scale if its output has a standard deviation of at most 1/50 or at least 50 for at least 80% of
     the features, in a batch of at least 16 rows. The size of the values (the absolute mean plus two standard
-    deviations) must differ from that in the adapted statistics by the same factor. Batches from a series are not
-    checked.
+    deviations) must also differ from that of the adapted statistics by a factor of at least 50. Batches from a
+    series are not checked.
 
     ## Known problems
     A model whose first layer scales its inputs can work with raw numbers. Such a model is not checked if that

@@ -54,7 +54,7 @@ class ConstantPredictions(Rule):
     reports the run instead.
 
     An evaluation must have at least 100 examples, and in training, at least 10% of the predictions must differ
-    from the most frequent one. If the labels of these examples are known, the finding is a warning. If they are
+    from the most frequent one. If the labels of the evaluation are known, the finding is a warning. If they are
     unknown, two evaluations are needed and the finding is a note, because all examples may belong to one class by
     design.
 

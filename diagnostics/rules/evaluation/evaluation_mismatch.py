@@ -221,8 +221,8 @@ class EvaluationMismatch(Rule):
 
     A recurrent layer must get a single time step and no state in at least 20 calls in a row, although its training
     sequences were all longer. Each input must come from the previous output: it is either that output itself or a
-    token chosen from it. The previous output must make the token, on average, at least 1.6 times as probable as
-    the outputs of all calls do.
+    token chosen from it. On average, a token must be at least 1.6 times as probable under the previous output as
+    under the outputs of all calls.
 
     ## Known problems
     Evaluation rows from another domain are reported if the differences reach these thresholds. A split by time is

@@ -51,9 +51,9 @@ class Overfitting(Rule):
     ```
 
     ## Thresholds
-    There must be at least 6 evaluations, at least 4 of them after the best one. At least 5 evaluations, counted
-    from the best one, must have a known training loss. The last evaluation loss must exceed the lowest by each of
-    three margins:
+    There must be at least 6 evaluations, at least 4 of them after the best one. From the best evaluation onwards,
+    at least 5 evaluations must have a known training loss. The last evaluation loss must exceed the lowest by each
+    of three margins:
 
     - 40% of the decrease from the highest earlier loss to the lowest,
     - 40% of the lowest loss itself, and

@@ -91,8 +91,8 @@ class LearningRateTooHigh(Rule):
 
     - if the learning rate is warmed up, or training starts below the full rate,
     - if the best constant prediction is unknown, or
-    - if the loss was still falling at the end, fast enough to reach half of the constant prediction's loss if
-      training went on for the same number of steps.
+    - if the loss was still falling at the end, fast enough to reach half of the constant prediction's loss in the
+      same number of further steps.
 
     In a watched run, a loss whose chance level is unknown is reported only if it grows very large, because healthy
     losses in adversarial and reinforcement learning can grow tenfold.

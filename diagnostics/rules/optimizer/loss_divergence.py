@@ -44,8 +44,8 @@ class LossDivergence(Rule):
     the sampled steps. It must be at least twice the loss of a constant prediction, and at least 1.5 times both the
     initial and the lowest level. Any other loss must reach at least 100 times both its initial and its lowest
     level, in a run of at least 40 steps, and the norm of the weights must have tripled. A loss that ends as NaN or
-    infinity must have risen to at least 1,000 times its initial level just before. If a step changes the weights
-    by 1% or more, `learning-rate-too-high` reports the run instead.
+    infinity must have risen to at least 1,000 times its initial level just before that. If a step changes the
+    weights by 1% or more, `learning-rate-too-high` reports the run instead.
 
     A loss is reported as falling without bound if it began above 0 and ended at least ten times as far below 0. In
     each quarter of the run, the decrease must be at least 1.5 times that in the quarter before.

@@ -38,7 +38,7 @@ class LossOscillation(Rule):
     - The range of the losses, from the 10th to the 90th percentile, is at least half of their mean.
     - The loss reverses direction at least 90% of the times the batch recurs. Pure noise reverses two thirds of the
       time.
-    - The mean of the losses is above 90% of the mean of the first six losses.
+    - The mean of the losses is at least 90% of the mean of the batch's first six losses.
 
     If updates change the weights by 1% or more, `learning-rate-too-high` reports the run instead.
 

@@ -81,8 +81,8 @@ class LossPlateau(Rule):
     - The median loss is within 5% of the loss of the best constant prediction (for cross entropy, the entropy of
       the batch's labels).
     - The highest and the lowest loss differ by at most 20% of the loss of the best constant prediction.
-    - If training went on for the same number of steps, the loss would not fall below 0.9 times the loss of the
-      constant prediction, judging by its trend.
+    - Judging by its trend, the loss would not fall below 0.9 times the loss of the constant prediction in the same
+      number of further steps.
 
     The copy must also meet the thresholds of `learning-rate-too-high` or `learning-rate-too-low`.
 
@@ -107,10 +107,10 @@ class LossPlateau(Rule):
     without gradients on the same inputs in at least 90% of the steps. In that case, 20 losses are enough if all
     losses of the run are equal up to rounding errors.
 
-    If a loss compares all rows of a batch with each other, by a product of two embeddings, the chance level is the
-    logarithm of the number of rows, which must be at least 8. In a run of at least 200 steps, the average losses
-    of the middle third and of the last third must be within 2% of this level. From the middle third to the last,
-    the loss may fall by at most 0.5% of this level.
+    If a cross entropy compares all rows of a batch with each other, through a product of two embeddings, the
+    chance level is the logarithm of the number of rows, which must be at least 8. In a run of at least 200 steps,
+    the average losses of the middle third and of the last third must be within 2% of this level. From the middle
+    third to the last, the loss may fall by at most 0.5% of this level.
 
     If the scores are scaled cosines, the lowest possible loss must be at least 90% of the loss for equal scores.
 

@@ -38,8 +38,8 @@ class RecreatedOptimizer(Rule):
     ```
 
     ## Thresholds
-    A new optimizer must have taken each of at least 20 consecutive steps. Plain SGD, which keeps no state, is not
-    reported. A model whose weights are restored or reloaded between steps, as in test-time adaptation, is not
+    At least 20 consecutive steps must each have been taken by a new optimizer. Plain SGD, which keeps no state, is
+    not reported. A model whose weights are restored or reloaded between steps, as in test-time adaptation, is not
     reported.
 
     ## Known problems
