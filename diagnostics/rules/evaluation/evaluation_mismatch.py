@@ -107,9 +107,9 @@ class EvaluationMismatch(Rule):
 
     ## What it does
     Compares evaluation inputs with training inputs, channel by channel: their means and scales, whether only one
-    side is standardised, the range of pixel values, and the spacing of values that were made from bytes (256
-    levels). It also looks for channels in a different order, for example if one side reads images as BGR. For a
-    regression, it also compares the targets that the loss receives.
+    side is standardised, the range of pixel values, and the spacing of values converted from 8-bit integers. It
+    also looks for channels in a different order, for example if one side reads images as BGR. For a regression, it
+    also compares the targets that the loss receives.
 
     For token ids and other ids, the rule counts the evaluation tokens that never occur in the training rows, and
     compares their share with the share in 20 random splits of the same rows. After a run with a PyTorch loop, it
@@ -169,8 +169,8 @@ class EvaluationMismatch(Rule):
     All evaluation batches must differ from the training batches and agree with each other. Batches that contain at
     least 2 training rows are ignored, because scripts also compute the training accuracy. If some evaluation
     batches resemble the training batches, or if the rows are a time series, the rule reports only three
-    differences: a different range, a different spacing of values made from bytes, or scales that differ by a
-    factor of at least 20.
+    differences: a different range, a different spacing of values converted from 8-bit integers, or scales that
+    differ by a factor of at least 20.
 
     Channels are reported as reordered if two conditions hold:
 
@@ -185,8 +185,8 @@ class EvaluationMismatch(Rule):
 
     - The script sets neither `max_length` nor `max_new_tokens`.
     - The default length cuts off at least a quarter of the sequences before an end token.
-    - At least a quarter of the targets in the first batch are longer than the default length, and 90% of the
-      targets have an end token.
+    - At least a quarter of the targets in the first batch are longer than the default length, and at least 90% of
+      the targets have an end token.
 
     With fewer than 8 sequences, the finding is a note.
 

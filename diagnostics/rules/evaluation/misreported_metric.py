@@ -121,9 +121,10 @@ class MisreportedMetric(Rule):
 
     A Keras metric object must be read at least 3 times, with training steps of the same optimizer in between. It
     must never be reset, its number of samples must grow by the same amount each time, and its value must differ by
-    at least 1% from the mean of the latest samples. Either it gets its samples only outside of training steps, or
-    another metric object, which is read at least as often, is reset between reads. It is not reported if another
-    metric of the same kind gets the same samples and is reset: the first one then covers the whole run on purpose.
+    at least 1% from the mean of the latest samples. In addition, the object must get its samples only outside of
+    training steps, or another metric object, which is read at least as often, must be reset between reads. The
+    object is not reported if another metric of the same kind gets the same samples and is reset: the first one
+    then covers the whole run on purpose.
 
     For a metric object, the finding is a note in three cases:
 

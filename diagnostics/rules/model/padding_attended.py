@@ -64,7 +64,7 @@ class PaddingAttended(Rule):
 
     If vectors are averaged, one row of the batch must have no padding. Removing the padding must affect at least 2
     of the padded rows, and at least 10% of them: their predicted class must change, or their prediction (or mean
-    vector) by more than half of the standard deviation across rows.
+    vector) must change by more than half the standard deviation across rows.
 
     ## Known problems
     Models that return a vector for each position are checked only in a plain PyTorch loop, and only for a mean

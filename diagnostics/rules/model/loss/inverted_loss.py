@@ -57,8 +57,8 @@ class InvertedLoss(Rule):
 
     - The run's losses are the negative of a known formula, to within 0.2%, and the targets are not all equal. The
       value of that formula rises over the run, and is initially at least half its value for a constant prediction.
-    - For masks with at least 8 values per row, 95% of the gradients in the foreground and 95% of those in the
-      background have the wrong sign.
+    - For masks with at least 8 values per row, the gradient has the wrong sign at 95% or more of both the
+      foreground and the background.
     - For other targets, the gradient points against the error (their cosine is at most -0.999), but is not a
       multiple of the target alone.
 
