@@ -64,7 +64,7 @@ class WrongBatchNormMomentum(Rule):
     - The predicted classes have different shares in evaluation than in training: at least 40% of the predictions
       would have to change to make the shares equal.
 
-    With a momentum of 0, the model must also have been evaluated in evaluation mode.
+    With a momentum of 0, a warning also requires that the model was evaluated in evaluation mode.
 
     Running statistics average over 1 / (1 - momentum) steps in Keras, and 1 / momentum steps in PyTorch. Running
     statistics that lag behind the weights are reported as a warning if the run is complete and has at least 100

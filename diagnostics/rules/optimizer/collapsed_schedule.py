@@ -101,8 +101,8 @@ class CollapsedSchedule(Rule):
 
     - within the first third of the run, if the rate falls at every step, or after each of at least three equal
       intervals (step decay);
-    - within the first 60% of the run, if it falls in this way and the intervals are shorter than 75% of an epoch;
-      or
+    - within the first 60% of the run, if the rate falls in one of these two ways, at intervals shorter than 75% of
+      an epoch; or
     - within the first half of the run, if the rate falls from half its peak to 0.1% of its peak within 5% of
       the run.
 

@@ -47,8 +47,8 @@ class LossDivergence(Rule):
     infinity must have risen to at least 1,000 times its initial level just before that. If a step changes the
     weights by 1% or more, `learning-rate-too-high` reports the run instead.
 
-    A loss is reported as falling without bound if it began above 0 and ended at least ten times as far below 0. In
-    each quarter of the run, the decrease must be at least 1.5 times that in the quarter before.
+    A loss is reported as falling without bound if it began above 0 and ended at least ten times as far below 0.
+    From each quarter of the run to the next, the decrease must grow by a factor of at least 1.5.
 
     ## Known problems
     Some healthy losses rise, such as a generator's loss in adversarial training, or the loss in Q-learning while

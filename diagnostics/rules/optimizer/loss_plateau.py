@@ -101,11 +101,11 @@ class LossPlateau(Rule):
 
     A loss is constant if the last third of the run has at least 30 losses, all finite, that differ by at most
     0.01% of their median. In magnitude, this median must be above 0.01% of the run's largest loss. At least 30
-    different batches must have been used. The dataset must have at least two batches of rows, most of them
-    distinct; if the dataset is unknown, the weights must change. A constant whole number, such as 1, is not
-    reported if the loss may have that value by design. The model is reported as its own reference if it also runs
-    without gradients on the same inputs in at least 90% of the steps. In that case, 20 losses are enough if all
-    losses of the run are equal up to rounding errors.
+    different batches must have been used. The dataset must hold at least two batches, and at least half of its
+    rows must be distinct. If the dataset is unknown, the weights must change instead. A constant whole number,
+    such as 1, is not reported if the loss may have that value by design. The model is reported as its own
+    reference if it also runs without gradients on the same inputs in at least 90% of the steps. In that case, 20
+    losses are enough if all losses of the run are equal up to rounding errors.
 
     If a cross entropy compares all rows of a batch with each other, through a product of two embeddings, the
     chance level is the logarithm of the number of rows, which must be at least 8. In a run of at least 200 steps,
