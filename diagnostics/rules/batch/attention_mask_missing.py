@@ -53,8 +53,8 @@ class AttentionMaskMissing(Rule):
     One example must have at least 2 pad tokens at one end, and another example must have fewer at the same end.
 
     If predictions were compared, at least 2 of them, and at least 10%, must change when the padding is removed. A
-    classifier's prediction counts as changed if the class differs; any other prediction, if it moves by more than
-    half the standard deviation of the predictions across rows.
+    classifier's prediction counts as changed if the class differs. Any other prediction counts if it moves by more
+    than half the standard deviation of the predictions across rows.
 
     ## Known problems
     Classes named `…ForCausalLM` and `…LMHeadModel` are not reported for padding at the end, because a causal model

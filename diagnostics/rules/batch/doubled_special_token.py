@@ -16,8 +16,8 @@ class DoubledSpecialToken(Rule):
 
     ## What it does
     Checks whether all rows of a batch begin with two copies of the same token, and whether this token otherwise
-    appears only in pairs or at the end of a row. If there are further pairs within a row, the turns of a
-    conversation were tokenized separately.
+    appears only in pairs or at the end of a row. If a row contains further pairs, the turns of a conversation were
+    tokenized separately.
 
     ## Why it is bad
     The start token was added by a chat template or by hand, and again by the tokenizer. A pretrained model has

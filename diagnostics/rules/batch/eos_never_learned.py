@@ -64,14 +64,14 @@ class EosNeverLearned(Rule):
     For an encoder-decoder model, at least 2 targets must be shorter than the longest one, which must have at least
     4 labels.
 
-    If no configuration names the end token, each text must have exactly one ignored label. Its position must vary
-    between texts, and at least one text must have 4 labels before it. At least 2 texts must be padded, all with
-    the same label, which must not occur before the ignored one.
+    If no configuration names the end token, each text must have exactly one ignored label. The position of this
+    label must vary between texts, and at least one text must have 4 labels before it. At least 2 texts must have
+    padding after it. All of the padding must have the same label, which must not occur before the ignored label.
 
     ## Known problems
     Only one batch is checked. For a model without a configuration, an end token that is missing or doubles as the
-    pad token is not detected. A batch without an attention mask, or with blocks of equal length, is not checked. A
-    text truncated at the maximum length has no end to learn.
+    pad token is not detected. A batch without an attention mask, or with blocks of equal length, is not checked.
+    Neither are texts truncated at the maximum length, which have no end to learn.
 
     ## Sources
     The documentation and source code of `transformers.DataCollatorForLanguageModeling`; public issues about

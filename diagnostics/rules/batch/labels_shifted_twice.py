@@ -41,8 +41,8 @@ class LabelsShiftedTwice(Rule):
     ```
 
     ## Thresholds
-    There must be at least 16 labels with at least 3 distinct values. Every label must equal the next token, and at
-    most half of the labels may equal the token at their own position.
+    There must be at least 16 labels with at least 3 distinct values. Each label must equal the token after its
+    position, and at most half of the labels may equal the token at their position.
 
     ## Known problems
     Models are recognised by their class names. A few decoders in transformers, such as Bart's, do not shift the

@@ -40,7 +40,7 @@ class MaskedCausalInputs(Rule):
 
     ## Thresholds
     There must be at least 16 labels, and at most half of the tokens may have a label. At least half of the labels
-    must differ from the token at their position, and less than half may equal the next token.
+    must differ from the token at their position, and fewer than half may equal the token after it.
 
     ## Known problems
     Models are recognised by their class names. A causal model that is deliberately trained to fill in gaps is

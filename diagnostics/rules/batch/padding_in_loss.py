@@ -47,10 +47,11 @@ class PaddingInLoss(Rule):
     to learn the end of a text.
 
     Without an attention mask, the batch needs at least 8 rows. One id must fill the end (or the beginning) of at
-    least a quarter of these rows, and occur nowhere else. The number of such positions per row must take at least
-    3 different values. All positions with this id must have the same label, and the other positions must have at
-    least two other labels. The number of distinct labels must be at most 75% of the number of distinct ids.
-    Otherwise, the labels may be a text in the same vocabulary, which may need the padding to mark its end.
+    least a quarter of these rows, and occur nowhere else. The number of these positions must take at least 3
+    different values across rows. All positions with this id must have the same label, and the other positions must
+    have at least two other labels. The number of distinct labels must be at most 75% of the number of distinct
+    ids. With more distinct labels, the targets may be texts in the same vocabulary, whose ends the padding may
+    have to mark.
 
     ## Known problems
     Without an attention mask, the rule misses padding whose label also occurs elsewhere, such as "no entity". A

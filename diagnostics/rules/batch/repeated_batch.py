@@ -69,12 +69,12 @@ class RepeatedBatch(Rule):
 
     - At least 8 rows were read, and all are identical.
     - At least 64 rows (or 4 batches, if that is more) were read, and the distinct rows among them fit into one
-      batch. Their number is below 5% of the number of rows read, or equals the batch size.
+      batch. The number of distinct rows is below 5% of the number of rows read, or equals the batch size.
     - A watched run had at least 20 steps, all on the same batch. The finding is then a warning if the loader's
       dataset is known to have at least four times as many rows as the batch. Otherwise it is a note, because the
       dataset may fit into one batch.
-    - At least 64 rows from the batches of a watched run were checked, and at most an eighth of them are distinct.
-      The dataset has at least eight times as many distinct rows as these batches.
+    - At least 64 rows from the batches of a watched run were checked, and at most an eighth of these rows are
+      distinct. The whole dataset has at least eight times as many distinct rows.
     - PyTorch's `WeightedRandomSampler` has fewer weights than the dataset has rows.
     - The first loss reads the predictions only through an integer index of zeros and ones, with one value for each
       of at least 8 predictions. Such a mask should be boolean: as an index, it reads only rows 0 and 1, again and

@@ -51,13 +51,13 @@ class UnstableBatch(Rule):
     ```
 
     ## Thresholds
-    Integers must be equal; other numbers must agree to five digits. If the second read raises an exception, the
-    finding is an error. If worker processes start each epoch with a fresh copy of the dataset, the finding is only
-    a note, because the changes are lost with the copy.
+    A batch counts as changed if an integer differs, or if another number differs by more than 0.001%. If the
+    second read raises an exception, the finding is an error. If worker processes start each epoch with a fresh
+    copy of the dataset, the finding is only a note, because the changes are lost with the copy.
 
-    The spread has shrunk if the standard deviation (the median over channels) of every batch after some step is
-    less than 5% of that of every batch before it. At least 3 batches must have been sampled before that step, and
-    at least 3 after it.
+    The spread counts as shrunk if, after some step, the standard deviation of every batch (the median over
+    channels) is less than 5% of the lowest standard deviation before that step. At least 3 batches must have been
+    sampled before the step, and at least 3 after it.
 
     ## Known problems
     The rule does not check

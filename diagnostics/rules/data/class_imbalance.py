@@ -61,7 +61,7 @@ class ClassImbalance(Rule):
     Weights are reported as balanced but in the wrong order if three conditions hold:
 
     - The inverses of the weights add up, within 1%, to the number of classes, the number of rows, or 1.
-    - Once both are sorted, the inverses of the weights are proportional to the label counts.
+    - The sorted inverses of the weights are proportional to the sorted label counts.
     - At least one class has at least twice as many labels as its weight implies.
 
     ## Known problems

@@ -72,9 +72,9 @@ class ConstantInputs(Rule):
       unshuffled dataset differ.
     - If only some inputs or columns are constant, the finding is a note.
 
-    There must be at least 8 blank rows of at least 16 values each, and at least 2% of the sampled rows must be
-    blank. The blank rows must have at least two different targets, and the value that fills them must make up at
-    most 1% of the values in the other rows.
+    Blank rows are reported if there are at least 8 of them, with at least 16 values each, and if they make up at
+    least 2% of the sampled rows. They must have at least two different targets. The value that fills them must
+    make up at most 1% of the values in the other rows.
 
     ## Known problems
     Only one batch is checked, so a column that rarely changes looks constant. Columns that are constant at 0, or

@@ -86,12 +86,12 @@ class LabelsInInputs(Rule):
     Keras or KerasHub model has no loss of its own and fails with `No loss to compute`.
 
     ## Thresholds
-    There is no threshold for a batch without a target. If there is a target, exactly one position must reveal it
-    in all rows, of which there must be at least 100. Either the value there equals a regression target that takes
-    at least 20 different values, or each class has its own value.
+    There is no threshold for a batch without a target. If there is a target, there must be at least 100 rows, and
+    exactly one position must reveal the target in all of them. Either the value there equals a regression target
+    that takes at least 20 different values, or each class has its own value there.
 
-    If the rows are sequences, this position must be in the last step, unless at least 10 rows overlap, as windows
-    of one series do.
+    If the rows are sequences, this position must be in the last time step. It may be in another step if at least
+    10 rows overlap, as windows of one series do.
 
     If the targets are the tokens of an input, the rule replaces that input with random tokens, and the trained
     model must reproduce at least 90% of them. A model that may be an autoencoder is not reported.
@@ -105,8 +105,8 @@ class LabelsInInputs(Rule):
 
     ## Known problems
     Targets under other names are not recognised. A model that computes its own loss (`add_loss`, a custom
-    `train_step`, a Hugging Face model with labels) needs its labels among the inputs. It is not reported if the
-    rule can detect that it computes its own loss.
+    `train_step`, a Hugging Face model with labels) needs its labels among the inputs. Such a model is not reported
+    if the rule recognises it.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow); the documentation for

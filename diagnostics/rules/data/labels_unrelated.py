@@ -103,10 +103,10 @@ class LabelsUnrelated(Rule):
     They are then reported only if the error of the fit on the other rows is at least 90% of that of a constant
     prediction.
 
-    For tags, the batch must have at least 8 rows. At least 10% of its start tokens must have a tag that differs
-    from the majority, while the tokens in the last quarter of the rows all have the same tag or are ignored.
-    Alternatively, every row ends with the same end token, which occurs nowhere else, and one of these conditions
-    holds:
+    For tags, the batch must have at least 8 rows. At least 10% of the start tokens must have a tag other than the
+    most frequent one. The tokens in the last quarter of each row must all be ignored or have one tag, the same in
+    all rows. Tags are also reported if every row ends with the same end token, which occurs nowhere else, and one
+    of these conditions holds:
 
     - Every row is tagged without a gap from its start token onwards, and at least its last two tokens have no tag.
       The number of tokens without a tag varies by at least 3 between rows.
@@ -116,12 +116,12 @@ class LabelsUnrelated(Rule):
 
     If the start token has no tag, the tokenizer or vocabulary must show where words begin, by WordPiece's `##` or
     byte-level BPE's leading space. Every row must be tagged without a gap from its second token onwards. At least
-    4 rows must have tags inside words, and 75% of these rows must have exactly as many tags as words.
+    4 rows must have tags inside words, and at least 75% of these rows must have exactly as many tags as words.
 
-    Masks have at most 16 different values; images have more. At least 8 pairs of readings must be exact flips or
-    rotations (by multiples of 90°) of each other. In at least 3 of these pairs, no single flip or rotation may
-    explain both the image and the mask. The finding is a note if only the images or only the masks change: the
-    model may be meant to undo the change.
+    An array with at most 16 different values counts as a mask, any other as an image. In at least 8 pairs of
+    readings, one must be an exact flip or rotation (by a multiple of 90°) of the other. In at least 3 of these
+    pairs, no single flip or rotation may explain both the image and the mask. The finding is a note if only the
+    images or only the masks change: the model may be meant to undo the change.
 
     For reordered inputs, the first batch must have at least 8 rows, all of them different. The loss must receive
     exactly the targets of these rows, but at least two targets must be paired with the wrong row.

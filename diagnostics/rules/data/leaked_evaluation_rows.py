@@ -53,11 +53,12 @@ class LeakedEvaluationRows(Rule):
 
     ## Thresholds
     At least 1% of the compared evaluation rows, and at least 5 of them, must be in the training set. Overlapping
-    windows are reported if at least half of the evaluation rows occur in training windows, shifted by a few steps.
+    windows are reported if at least half of the evaluation windows also occur in training windows, shifted by a
+    few time steps.
 
     If few distinct rows are possible, some evaluation rows occur in the training set by chance. The rule estimates
-    this chance from the number of duplicates within the training set. The finding is a note if the share of leaked
-    rows is at most twice the estimate, or if the training set contains most of the possible rows. If all
+    their share from the number of duplicates within the training set. The finding is a note if the share of leaked
+    rows is at most twice this estimate, or if the training set contains most of the possible rows. If all
     evaluation rows are in the training set, the finding is a note only if the estimate is at least 90%.
 
     A model that is fitted several times is reported if three conditions hold:
@@ -70,22 +71,24 @@ class LeakedEvaluationRows(Rule):
     Near-duplicates are reported if these conditions hold:
 
     - At least 10% of the evaluation rows compared, and at least 40 of them, have near-duplicates in the training
-      set. These are a row's nearest training rows (at most 8), if the next training row is at least 2.5 times as
-      far away. Distances are measured between ranks, so the scale of an input does not matter.
-    - The share of such rows is at least 10 times that expected by chance, which the rule estimates from more
-      distant neighbours.
-    - Hardly any training rows are at distances in between.
-    - Two rows of the same training batch, or two evaluation rows, are near-duplicates about as often as a training
-      row and an evaluation row. That is so if rows were copied before a random split, but not if the training rows
-      are augmented in each epoch.
-    - The groups of near-duplicates are more than twice as many as the model's outputs. Fewer groups may simply be
-      the classes.
+      set. An evaluation row's nearest training rows (at most 8) count as its near-duplicates if the next training
+      row is at least 2.5 times as far away. Each number is first replaced by its rank, so the scale of an input
+      does not matter.
+    - The share of evaluation rows with near-duplicates is at least 10 times the share expected by chance, which
+      the rule estimates from more distant neighbours.
+    - Hardly any distance between a training row and an evaluation row falls into the gap between near-duplicates
+      and other rows.
+    - Pairs within a training batch, or within the evaluation, are near-duplicates about as often as pairs of a
+      training row and an evaluation row. This holds if rows were copied before a random split, but not if the
+      training rows are augmented in each epoch.
+    - There are more than twice as many groups of near-duplicates as the model has outputs. Fewer groups may simply
+      be the classes.
 
     ## Known problems
     Some duplicates are natural: short texts ("thank you"), tables with few columns, blank images. Rows that were
     copied before the split to balance the classes look like natural duplicates but are a real leak.
-    Near-duplicates are not detected if they are texts, images with 256 levels (such as different crops), rows with
-    few numbers, or rows interpolated between others (SMOTE). If the training set is large, only part of it is
+    Near-duplicates are not detected if they are texts, 8-bit images (such as different crops), rows with few
+    numbers, or rows interpolated between others (SMOTE). If the training set is large, only part of it is
     compared, so the true number of leaked rows is higher, and near-duplicates may go unnoticed. Rows clustered
     around more than a hundred prototypes look like near-duplicates, unless the prototypes are the classes. If only
     a variable name in the script shows which data is held out, the finding is a note.

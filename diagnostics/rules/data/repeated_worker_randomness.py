@@ -52,11 +52,11 @@ class RepeatedWorkerRandomness(Rule):
     ```
 
     ## Thresholds
-    There is no threshold for several workers. A single worker is reported only if it is not persistent, and only
+    With several workers, there is no threshold. A single worker is reported only if it is not persistent, and only
     as a note. A `__getitem__` is reported if it always seeds a global generator with the same value and then calls
     a function that draws noise. A function passed to `dataset.map` is reported if the dataset has at least 8
-    elements (or an unknown number of them); any other traced function, if it was called at least 8 more times
-    without a new draw.
+    elements, or if their number is unknown. Any other traced function is reported if at least 8 later calls drew
+    no new number.
 
     ## Known problems
     The rule assumes that a generator is copied unless the code of its class or of `worker_init_fn` calls

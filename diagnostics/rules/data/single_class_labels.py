@@ -62,8 +62,8 @@ class SingleClassLabels(MessageRule):
     ```
 
     ## Thresholds
-    There must be at least 20 rows, or 100 with a squared error. Targets are treated as equal if their standard
-    deviation is at most one millionth, in absolute terms or relative to their mean.
+    There must be at least 20 rows, or at least 100 if the loss is a squared error. Targets are treated as equal if
+    their standard deviation is at most 1e-6, or at most 1e-6 times their mean.
 
     ## Known problems
     With a single sigmoid output, a finding based on dataset rows is only a note, because adversarial training fits

@@ -59,16 +59,16 @@ class SortedByLabel(Rule):
 
     ## Thresholds
     At least 3 of the first few batches must contain only one class, with at least 8 labels in each batch. Given
-    the class frequencies among the labels read, the probability that a random order yields this many such batches
-    must be below 1 in 1000. If only the first labels were read and all are equal, the model must have at least
-    three outputs.
+    the class frequencies among the labels read, the probability that a random order produces at least as many
+    one-class batches must be below 1 in 1000. If only the first labels were read and all are equal, the model must
+    have at least three outputs.
 
     If arrays are passed to Keras, all labels are read, and runs of equal labels must be at least 20 rows long on
     average. If the runs are shorter, the rule compares the rows that `validation_split` holds out with the other
-    rows: at least 10% of the held-out rows must have labels that no other row has.
+    rows: at least 10% of the held-out rows must have labels that do not occur in the other rows.
 
     In a watched run, each step must use exactly one batch, and at least 6 batches must be sampled. Most of these
-    batches must contain a single class, but not all the same class, and the threshold of 1 in 1000 also applies.
+    batches must contain a single class, but not all the same class, and the limit of 1 in 1000 also applies.
 
     ## Known problems
     Batches of one class may be intended: some losses for pairs or prototypes need them, and a time series may have

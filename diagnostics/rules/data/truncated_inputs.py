@@ -39,11 +39,11 @@ class TruncatedInputs(Rule):
     ```
 
     ## Thresholds
-    There must be at least 50 rows. At least half of the rows must have the maximum length, others must be shorter,
-    and each shorter length must occur less than a quarter as often as the maximum length. If all rows have the
-    same length, at least half of the texts must have more words than tokens, which is impossible without
-    truncation. The finding is a warning if a filter removed at least half of the rows (at least 50 in all) because
-    they have the maximum length and only ignored labels.
+    There must be at least 50 rows. At least half of the rows, but not all, must have the maximum length. Each
+    shorter length must occur less than a quarter as often as the maximum length. If all rows have the same length,
+    at least half of the texts must have more words than tokens, which is impossible without truncation. The
+    finding is a warning if a filter removed at least half of the rows (at least 50 in all) because they have the
+    maximum length and only ignored labels.
 
     ## Known problems
     Removed rows are counted only if nothing was computed from the dataset after the filter. If all rows have the

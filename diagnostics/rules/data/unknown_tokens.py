@@ -62,8 +62,8 @@ class UnknownTokens(Rule):
 
     ## Thresholds
     There must be at least 32 tokens, and more than half of them must be unknown. For comparison, the 100 most
-    frequent words alone cover about half of an English text. If a small vocabulary was built from the training
-    texts, usually 10% to 30% of the tokens are unknown, which is not reported.
+    frequent words alone cover about half of an English text. With a small vocabulary built from the training
+    texts, the share is usually 10% to 30%, which is not reported.
 
     ## Known problems
     Only one batch is checked, and only if the tokenizer is found in the collator, the dataset, the Trainer or the

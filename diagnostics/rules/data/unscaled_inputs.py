@@ -57,7 +57,8 @@ class UnscaledInputs(Rule):
     - A copy of the model learns nothing when trained on this batch with your optimizer and learning rate.
     - The run ended no better than a constant prediction.
 
-    In Keras, the rule also reports a first layer that scales inputs a second time.
+    In Keras, the rule also reports a first layer that scales inputs a second time, or that was adapted to values
+    on a different scale.
 
     ## Why it is bad
     Initial weights and common learning rates are chosen for values of about unit scale. With inputs around 255,
@@ -78,9 +79,9 @@ class UnscaledInputs(Rule):
 
     ## Thresholds
     An input, or one column of a table (of at most 1000 columns), must have a root mean square of at least 30. For
-    comparison, the root mean square of standardised values is 1, and that of MNIST's raw pixels is 78. Targets
-    must meet this limit too, and be at least 10 times the largest initial output. Inputs are too small if their
-    root mean square is at most 0.02, as with pixel values divided by 255 twice.
+    comparison, the root mean square of standardised values is 1, and that of MNIST's raw pixels is 78. The root
+    mean square of targets must also be at least 30, and at least 10 times the largest initial output. Inputs are
+    too small if their root mean square is at most 0.02, as with pixel values divided by 255 twice.
 
     Large inputs count as harmful if the initial loss exceeds the threshold of `initial-loss-off`, unless that rule
     finds that their scale is not the cause. They also count as harmful if a copy of the model, trained on this
@@ -88,21 +89,26 @@ class UnscaledInputs(Rule):
 
     - The median loss in the second half of its training is more than 10% above the loss of the best constant
       prediction.
-    - The loss is not falling fast enough to reach the loss of the constant prediction.
-    - The weights changed by at least 0.1% of their norm per step.
+    - The loss never reaches that of the constant prediction. After another decrease like that from the first half
+      to the second, it would still be more than 10% above it.
+    - The median step changed the weights by at least 0.1% of their norm, or the loss became NaN or infinite.
 
-    Large targets count as harmful if the copy closed less than 0.5% of the gap between its first loss and the loss
-    of the best constant prediction.
+    Large targets count as harmful if the copy's error, in units of the target, covered less than 0.5% of the way
+    from its initial value to the error of the best constant prediction.
 
-    In a watched run, large targets count as harmful if, after at least 100 steps, the loss is still at least twice
-    that of the best constant prediction, or if it stops being finite. The scale of the inputs counts as harmful
-    if, after at least 100 steps, the run ends no better than the best constant prediction, although a linear or
-    RBF (radial basis function) model fitted to the same rows after standardisation predicts held-out rows. For
-    large inputs, the final loss must be at least twice that of the constant prediction. A run that did not learn
-    is also reported if copies of its model learn with standardised inputs; see `not-learning`.
+    In a watched run, large targets count as harmful if the loss ends as NaN or infinity, or if, after at least 100
+    steps, it is still at least twice that of the best constant prediction. The scale of the inputs counts as
+    harmful if, after at least 100 steps, the run ends no better than the best constant prediction, although a
+    linear or RBF (radial basis function) model fitted to the same rows after standardisation predicts held-out
+    rows. For large inputs, the final loss must be at least twice that of the constant prediction. A run that did
+    not learn is also reported if copies of its model learn with standardised inputs; see `not-learning`.
 
-    Images are reported as scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and
-    the batch is already between -1 and 1.
+    Images are reported as scaled twice if the first layer of a Keras model multiplies them by less than 0.01
+    although all values in the batch are already between -1 and 1. A Keras `Normalization` layer counts as adapted
+    to a different scale if its output has a standard deviation of at most 1/50 or at least 50 for at least 80% of
+    the features, in a batch of at least 16 rows. The size of the values (the absolute mean plus two standard
+    deviations) must also differ from that of the adapted statistics by a factor of at least 50. Batches from a
+    series are not checked.
 
     ## Known problems
     A model whose first layer scales its inputs can work with raw numbers. Such a model is not checked if that

@@ -85,8 +85,8 @@ class DivergedReplicas(Rule):
     ```
 
     ## Thresholds
-    At least one value of a parameter must differ between two ranks by more than 0.1% of the typical size of that
-    parameter's values.
+    At least one sampled value of a parameter must differ between two ranks by more than 0.1% of the typical
+    magnitude of that parameter's values.
 
     ## Known problems
     Only ranks on the same host are compared. Models wrapped in FSDP, models with a communication hook, and models

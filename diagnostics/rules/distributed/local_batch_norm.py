@@ -36,7 +36,8 @@ class LocalBatchNorm(Rule):
     ```
 
     ## Thresholds
-    Each rank must have at most 8 rows. At that batch size, the error of models trained on ImageNet begins to rise.
+    Each rank must process at most 8 rows per forward pass. At that batch size, the error of models trained on
+    ImageNet begins to rise.
 
     ## Known problems
     The finding is only a note, because the alternative, `SyncBatchNorm`, costs one all-gather per layer and

@@ -37,8 +37,8 @@ class StalledRank(Rule):
     ```
 
     ## Thresholds
-    By default, a stall is reported after 20 minutes without progress (`--stall-timeout`). Nothing is reported
-    before the first step, because preparing data may take hours.
+    A stall is reported after 20 minutes without progress, unless `--stall-timeout` sets a different limit. Nothing
+    is reported before the first step, because preparing data may take hours.
 
     ## Known problems
     A single Python call that takes more than 20 minutes, such as one that waits for another program, is wrongly

@@ -60,9 +60,10 @@ class AccuracyInRegression(Rule):
 
     - There are 4 to 50 different whole numbers and at least 100 different rows.
     - In the second half of the run, the training loss is at least 5% of that of a constant prediction.
-    - The error rate of the fit to the classes is at most 70% of that of a constant prediction, and lower by at
-      least five standard errors.
-    - The error rate of the fit to the numbers, after rounding, is at least 15 percentage points higher.
+    - The error rate of the fit to the classes is at most 70% of that of a constant prediction, and at least five
+      standard errors below it.
+    - The error rate of the fit to the numbers, after rounding, is at least 15 percentage points above that of the
+      fit to the classes.
     - At least 15% of the random renumberings are at least as easy to predict as the numbers themselves. Grades,
       counts and months are easier to predict than nearly all of their renumberings.
 

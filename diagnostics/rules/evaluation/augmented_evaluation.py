@@ -37,15 +37,15 @@ class AugmentedEvaluation(Rule):
     ```
 
     ## Thresholds
-    There must be at least three evaluations of the same rows (at least 12), whose labels must be class indices.
-    All of these conditions must hold:
+    At least 12 rows with class indices as labels must have been evaluated at least three times. All of these
+    conditions must hold:
 
-    - At least 20% of the rows differ from the rows of the first evaluation, and the changes are at least 5% of the
-      typical distance between rows.
+    - At least 20% of the rows differ from their values in the first evaluation, and the changes are at least 5% of
+      the typical distance between two rows.
     - The change from the second to the third evaluation partly undoes the change from the first to the second: the
       cosine of the two changes is at most -0.2.
-    - Either the sorted values of a row, minus the mean of its class, have a correlation of at least 0.6 with the
-      sorted values in the first evaluation, or the sorted values are unchanged in at least 10% of the rows.
+    - Either the sorted values of a row, minus the mean of its class, have a correlation of at least 0.6 with those
+      of the same row in the first evaluation, or at least 10% of the rows have unchanged sorted values.
 
     The finding is a warning if the training rows come from the same underlying dataset. Otherwise it is a note,
     because the randomness may be intended.

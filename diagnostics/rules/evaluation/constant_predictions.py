@@ -44,18 +44,19 @@ class ConstantPredictions(Rule):
     ```
 
     ## Thresholds
-    The run must have at least 200 steps, 5 sampled steps in the second half, and 100 examples. If one class has
-    more than 80% of the labels, there must be at least 10 examples of the other classes, and the finding is a note
-    if the scores carry more information than the class frequencies.
+    The run must have at least 200 steps, at least 5 of them sampled in the second half, and at least 100 labelled
+    examples. If one class has more than 80% of the labels, there must be at least 10 examples of the other
+    classes, and the finding is a note if the scores carry more information than the class frequencies.
 
     The learning rate must have stopped rising. The updates must have been large enough to change the weights by
     100% of their norm if all of them had pointed in the same direction. The cross entropy must be no lower than
     that of a constant prediction. If the loss curve shows the cause, `learning-rate-too-high` or `loss-plateau`
     reports the run instead.
 
-    An evaluation must have at least 100 examples. If the labels of these examples are known, the finding is a
-    warning. If they are unknown, two evaluations are needed and the finding is a note, because all examples may
-    belong to one class by design.
+    An evaluation must have at least 100 examples, and in training, at least 10% of the predictions must differ
+    from the most frequent one. If the labels of the evaluation are known, the finding is a warning. If they are
+    unknown, two evaluations are needed and the finding is a note, because all examples may belong to one class by
+    design.
 
     ## Known problems
     Only outputs of shape (examples, classes) are covered, and only if the loss treats them as logits.

@@ -109,18 +109,18 @@ class EvaluationAtChance(Rule):
     ## Thresholds
     There must be at least 32 training examples and 100 evaluation examples with known labels. In the last quarter
     of training, the agreement must be at least 0.5. In every evaluation after training began, the agreement must
-    stay below 0.2 by at least two standard errors. No class may have more than 80% of the evaluation's labels.
+    be at least two standard errors below 0.2. No class may have more than 80% of the evaluation's labels.
 
     A wrong numbering of the classes is reported even if the evaluation is better than chance. There must be at
     least three classes, and renumbering them must raise the accuracy to at least 60%. The accuracy without
     renumbering must be at most 70% of the accuracy with it.
 
     Classes count as unseen if at least half of the evaluation labels belong to them, but no sampled training
-    example does. A random training sample of this size would be expected to miss classes with at most 10% of the
-    evaluation labels.
+    example does. The classes that a random training sample of the same size would be expected to miss must have at
+    most 10% of the evaluation labels.
 
-    Unless it names unseen classes, the finding is a note in three cases (only in the third if it names a wrong
-    numbering):
+    The finding is a warning if it names unseen classes. Otherwise, it is a note in three cases, of which only the
+    third applies to a wrong numbering:
 
     - In the last evaluation, the agreement differs from chance by more than three standard errors.
     - The evaluation inputs do not look like the training inputs.
@@ -129,7 +129,7 @@ class EvaluationAtChance(Rule):
 
     For Keras' `fit`, the logged accuracy is used if there is `validation_data` or a `validation_split`, and no
     class has more than 1.5 times an equal share of the labels. The agreement in the last quarter of the epochs
-    must then be at least 0.4. With three or more classes, the finding is a warning if the number of correct
+    must then be at least 0.4. With three or more classes, the finding is always a warning if the number of correct
     predictions is more than five standard errors below chance.
 
     ## Known problems

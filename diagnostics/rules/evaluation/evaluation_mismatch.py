@@ -107,17 +107,17 @@ class EvaluationMismatch(Rule):
 
     ## What it does
     Compares evaluation inputs with training inputs, channel by channel: their means and scales, whether only one
-    side is standardised, the range of pixel values, and the spacing of values that were made from bytes (256
-    levels). It also looks for channels in a different order, for example if one side reads images as BGR. For a
-    regression, it also compares the targets that the loss receives.
+    side is standardised, the range of pixel values, and the spacing of values converted from 8-bit integers. It
+    also looks for channels in a different order, for example if one side reads images as BGR. For a regression, it
+    also compares the targets that the loss receives.
 
     For token ids and other ids, the rule counts the evaluation tokens that never occur in the training rows, and
     compares their share with the share in 20 random splits of the same rows. After a run with a PyTorch loop, it
     takes texts that the script evaluated with left padding, and compares the predictions with and without that
     padding.
 
-    In a PyTorch loop, the rule also reports generation in which a recurrent layer receives one position at a time
-    but never the state that it returned.
+    In a PyTorch loop, the rule also reports generation in which a recurrent layer gets one time step per call, but
+    never the state that its previous call returned.
 
     Under `diagnose run`, the rule also searches the script for a scikit-learn scaler or encoder that is fitted
     again on the evaluation data. It compares the training and evaluation rows with the rows that each fit of a
@@ -158,24 +158,25 @@ class EvaluationMismatch(Rule):
 
     - The scales differ by at least a factor of 5, or the means by at least 3 standard deviations.
     - Only one side is standardised (means of 0 and standard deviations of 1, each to within 0.3), the scales of at
-      least half of the channels differ by at least a factor of 3, and the other channels are scaled or shifted
-      too.
+      least half of the channels differ by at least a factor of 3, and the other channels are scaled or shifted as
+      well.
     - The scales differ by at least a factor of 1.5, and either the pixels fill different ranges completely (0 to
       1, -1 to 1, 0 to 255), or the values of both datasets are evenly spaced, but with different step sizes.
 
     In tables, the distributions on both sides must also have the same shape once they are standardised, unless the
-    scales differ by a factor of 20.
+    scales differ by a factor of at least 20.
 
     All evaluation batches must differ from the training batches and agree with each other. Batches that contain at
     least 2 training rows are ignored, because scripts also compute the training accuracy. If some evaluation
     batches resemble the training batches, or if the rows are a time series, the rule reports only three
-    differences: a different range, a different spacing of values made from bytes, or scales that differ by a
-    factor of 20.
+    differences: a different range, a different spacing of values converted from 8-bit integers, or scales that
+    differ by a factor of at least 20.
 
     Channels are reported as reordered if two conditions hold:
 
     - At least two channels differ by at least 10 standard errors from the training channels at the same positions.
-    - In another order, the means and mean deviations of all channels agree to within 4 standard errors.
+    - Once the channels are reordered, their means and mean deviations all agree with those in training, to within
+      4 standard errors.
 
     The scales of the targets must differ by at least a factor of 5 (3 if only one side is standardised), while the
     inputs look alike. If the inputs are unknown or the rows are a series, the factor must be at least 20.
@@ -184,8 +185,8 @@ class EvaluationMismatch(Rule):
 
     - The script sets neither `max_length` nor `max_new_tokens`.
     - The default length cuts off at least a quarter of the sequences before an end token.
-    - At least a quarter of the targets in the first batch are longer than the default length, and 90% of the
-      targets have an end token.
+    - At least a quarter of the targets in the first batch are longer than the default length, and at least 90% of
+      the targets have an end token.
 
     With fewer than 8 sequences, the finding is a note.
 
@@ -201,12 +202,13 @@ class EvaluationMismatch(Rule):
 
     Unseen tokens are counted only if there are at least 64 training rows, and at least 32 evaluation rows with 100
     tokens in total. At least 30% of the evaluation tokens, and at least 5 different ones, must not occur in the
-    training rows. In each random split, the share of new tokens must be at most a tenth of this share. The finding
-    is a note unless the evaluation rows are known to follow the training rows in the same dataset.
+    training rows. In each random split, the share of such tokens must be at most a tenth of that in the evaluation
+    rows. The finding is a note unless the evaluation rows are known to follow the training rows in the same
+    dataset.
 
-    A scaler counts as refitted if one fit produced at least 90% of the training rows, and another fit at least 90%
-    of an evaluation batch of 16 or more rows. The finding is a note if the results of the two fits differ by less
-    than 0.25 for every raw value that the first fit maps to a number from -1 to 1.
+    A scaler counts as refitted if one fit produced at least 90% of the training rows, and another fit produced at
+    least 90% of the rows of an evaluation batch (of at least 16 rows). The finding is a note if the results of the
+    two fits differ by less than 0.25 for every raw value that the first fit maps to a number from -1 to 1.
 
     An encoder counts as refitted if the same object was fitted two or three times on pandas columns of the same
     name (a Series or part of a DataFrame), and encoded something each time. At least 8 values must occur in both
@@ -214,13 +216,13 @@ class EvaluationMismatch(Rule):
     run began between the two fits and another began after them, as in cross-validation.
 
     Left padding is reported if removing it changes at least 3 predictions and at least a quarter of all
-    predictions. Replacing the pad tokens with other tokens must change no prediction, and the training batch must
-    have no left padding.
+    predictions. Replacing the pad tokens with other tokens must not change any prediction, and the training batch
+    must not contain left padding.
 
-    For a recurrent layer, at least 20 calls in a row must receive one position and no state, though training never
-    used sequences of one position. Each input must come from the previous output: it is either that output itself,
-    or a token to which that output gives a higher probability than the other outputs do (by a factor of 1.6 on
-    average).
+    A recurrent layer must get a single time step and no state in at least 20 calls in a row, although its training
+    sequences were all longer. Each input must come from the previous output: it is either that output itself or a
+    token chosen from it. On average, a token must be at least 1.6 times as probable under the previous output as
+    under the outputs of all calls.
 
     ## Known problems
     Evaluation rows from another domain are reported if the differences reach these thresholds. A split by time is

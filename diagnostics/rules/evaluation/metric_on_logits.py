@@ -86,8 +86,8 @@ class MetricOnLogits(MessageRule):
     ## Thresholds
     None: a metric that gives 1 (or 100, in percent) for the true labels must give the same for logits that encode
     those labels. If Keras or a `Trainer` reports a number, the metric computed on logits must reproduce that
-    number to the last digit, and it must differ from the correct one by at least 0.01. Some logits must also be
-    just above 0.5 and others just below 0.5 (within 0.2).
+    number to the last digit, and it must differ from the correct one by at least 0.01. Some logits must also be at
+    most 0.2 above 0.5, and others at most 0.2 below it.
 
     ## Known problems
     Metrics that fail even on class labels, and metrics for which lower is better, are not checked. The source is

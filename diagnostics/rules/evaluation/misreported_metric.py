@@ -110,7 +110,7 @@ class MisreportedMetric(Rule):
     top-5 accuracy. A mistake is named only if it reproduces the reported number to its last digit in each of the
     latest evaluations. The reported number must also differ from the correct value by at least 0.01 (1% for error
     metrics and perplexity). For a mean over batches, it must differ by at least 0.02 (5% for error metrics). If an
-    accuracy is off by at least 0.02 for no known reason, the finding is a note.
+    accuracy is wrong by at least 0.02 for no known reason, the finding is a note.
 
     For calls to scikit-learn's metrics, one of these conditions must hold:
 
@@ -121,9 +121,10 @@ class MisreportedMetric(Rule):
 
     A Keras metric object must be read at least 3 times, with training steps of the same optimizer in between. It
     must never be reset, its number of samples must grow by the same amount each time, and its value must differ by
-    at least 1% from the mean of the latest samples. Either it gets its samples only outside of training steps, or
-    another metric object, which is read at least as often, is reset between reads. It is not reported if another
-    metric of the same kind gets the same samples and is reset: the first one then covers the whole run on purpose.
+    at least 1% from the mean of the latest samples. In addition, the object must get its samples only outside of
+    training steps, or another metric object, which is read at least as often, must be reset between reads. The
+    object is not reported if another metric of the same kind gets the same samples and is reset: the first one
+    then covers the whole run on purpose.
 
     For a metric object, the finding is a note in three cases:
 
@@ -131,9 +132,10 @@ class MisreportedMetric(Rule):
     - It is computed in training, and only evaluation metrics are reset.
     - It is computed in training, and another metric of the same kind is reset after a different number of samples.
 
-    A comparison in the script must have at least 32 rows and at most 100 different values. The share of equal rows
-    must exceed the share of equal pairs by at least 0.02. It must also be less than 1, because a script may
-    compare labels with themselves to find the pairs with the same label.
+    A comparison in the script must have at least 32 rows and at most 100 different values. The share of
+    predictions that equal their own target must exceed, by at least 0.02, the share of equal pairs when every
+    prediction is paired with every target. The first share must also be less than 1, because a script may compare
+    labels with themselves to find the pairs with the same label.
 
     ## Known problems
     Other numbers that the script prints, metrics under other names, and metrics of models with several outputs are

@@ -53,7 +53,7 @@ class ExplodingGradients(Rule):
     - The median of the last 5 norms is at least 1,000 times the largest of the first 10 norms, and the loss, if
       known, has not fallen.
     - One norm is at least 1,000 times the largest norm in the 20 steps before it. The median loss over the next 20
-      steps is higher than the loss at that step, and at least half of the earlier decrease is undone.
+      steps is higher than the loss at that step, and undoes at least half of the decrease so far.
 
     Healthy spikes during warm-up are 10 to 100 times as large as the norms before them.
 

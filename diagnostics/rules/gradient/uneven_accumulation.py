@@ -48,16 +48,16 @@ class UnevenAccumulation(Rule):
 
     ## Thresholds
     There must be at least 4 measured steps. In at least half of them, one label must have at least twice the
-    weight of another. In the median step, at least 20% of the weight must be misplaced, compared with equally
-    weighted labels. For comparison: with log-normal text lengths (standard deviation of the logarithm: 0.6), eight
-    micro-batches of one text each misplace 22% of the weight, and eight of four texts each misplace 12%. These
+    weight of another. In the median step, giving all labels equal weights would move at least 20% of the weight
+    from some passes to others. For comparison: with log-normal text lengths (standard deviation of the logarithm:
+    0.6), this share is 22% for eight micro-batches of one text each, and 12% for eight of four texts each. These
     thresholds are our own.
 
     ## Known problems
-    Passes that each have the same number of labels in every step are not compared, because they may be weighted on
-    purpose, like a labelled and an unlabelled batch. The rule does not check losses with class weights, passes
-    with several such losses, or models called through `torch.compile`. It does not compare the ranks of a
-    distributed run, whose gradients are averaged in the same way. Keras is not covered, although its
+    If the number of labels in each pass is the same at every step, the passes are not compared, because they may
+    be weighted on purpose, like a labelled and an unlabelled batch. The rule does not check losses with class
+    weights, passes with several such losses, or models called through `torch.compile`. It does not compare the
+    ranks of a distributed run, whose gradients are averaged in the same way. Keras is not covered, although its
     `gradient_accumulation_steps` averages in the same way.
 
     ## Sources

@@ -78,15 +78,16 @@ class GrowingMemory(Rule):
     ```
 
     ## Thresholds
-    When memory has run out, there must be at least ten graphs that share no node except the parameters. In Keras,
-    there must be at least two models with an optimizer besides the model being trained. The finding is an error if
-    the graphs or models hold at least as much memory as the failed allocation requested.
+    When memory has run out, a variable must hold at least ten graphs that share nothing but the parameters. In
+    Keras, there must be at least two models with an optimizer besides the model being trained. The finding is an
+    error if the graphs or models hold at least as much memory as the failed allocation requested.
 
     In a watched run, there must be at least 8 sampled graphs that are more than 30 steps old, and at least 90% of
     these graphs must still be alive. Without such graphs, the run must have at least 300 steps, and at least 16
-    memory readings in its second half. Memory use must grow by 256 MiB and by 30% over that half. In each third of
-    the half, it must grow at least half as fast as on average. Without an accelerator, the rule reads the
-    process's memory, and the finding is a note, because this memory can grow for many reasons, such as cached
+    memory readings in its second half. Memory use must grow by at least 256 MiB and at least 30% over that half.
+    In each third of the half, it must grow more than half as fast as over the whole half, and at least 90% of the
+    readings must be higher than the reading taken four readings earlier. Without an accelerator, the rule reads
+    the process's memory, and the finding is a note, because this memory can grow for many reasons, such as cached
     data.
 
     ## Known problems

@@ -79,7 +79,7 @@ class DeadUnits(Rule):
     | MLP, 3 layers of 64, all biases -2 | 100% |
     | MLP, 3 layers of 64, after 5 SGD steps at a rate of 10 | 100% |
 
-    In a watched run, a layer of any size is also reported if all its units were zero in at least the last 3
+    In a watched run, a layer of any size is also reported if all its units were zero in each of the last 3 or more
     sampled batches, with at least 64 examples in total. The finding is only a note if the loss has fallen, or if
     the units died during the run and a simple model fitted to the data learns nothing either. A class is reported
     if it has at least 20 sampled examples in the second half of the run but is never predicted in that half.

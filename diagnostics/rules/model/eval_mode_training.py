@@ -55,14 +55,14 @@ class EvalModeTraining(MessageRule):
     Frozen layers and dropout with p = 0 are ignored.
 
     A watched run is reported if it ends with at least 8 sampled steps in which none of the mode-dependent layers
-    was in training mode. A run is also reported if the validation code trains the model, that is, if all steps in
-    evaluation mode used batches from one dataset, no other steps did, and the model switched to evaluation mode at
-    least twice.
+    was in training mode. It is also reported if the validation code trains the model: all steps in evaluation mode
+    used batches from one dataset, no other steps used that dataset, and the model switched to evaluation mode at
+    least twice. In Keras, the state of these layers must not have changed in at least 16 optimizer steps.
 
     ## Known problems
-    Before training, the finding is only a note, because the training loop usually calls `model.train()`. The rule
-    does not apply to the Hugging Face Trainer or to Keras, which set the mode themselves. If you fine-tune a
-    whole model in evaluation mode to keep the pretrained batch norm statistics, ignore this rule.
+    Before training, the finding is only a note, because the training loop usually calls `model.train()`. At this
+    point, the rule does not check models for the Hugging Face Trainer or Keras, which set the mode themselves. If
+    you fine-tune a whole model in evaluation mode to keep the pretrained batch norm statistics, ignore this rule.
 
     ## Sources
     PyTorch's documentation for `torch.nn.Module.eval`; Hugging Face's documentation for

@@ -70,7 +70,7 @@ class ExamplesMixed(Rule):
 
     ## Thresholds
     The prediction must change by more than 1/10000 of the root mean square of the predictions. The finding is an
-    error if runs with two batch sizes identify the operation, and if this operation cannot be intentional. For
+    error if runs with two batch sizes identify the operation, and this operation cannot be intentional. For
     attention, and for a softmax inside the model, the finding is a warning if the rows are known to be shuffled.
     In all other cases it is a note.
 

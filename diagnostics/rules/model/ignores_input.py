@@ -59,21 +59,22 @@ class IgnoresInput(Rule):
     ```
 
     ## Thresholds
-    The spread of the predictions across examples, divided by their root mean square, must be below 1e-6 both
-    before and after training.
+    Both before and after training, the spread of the predictions across examples must be less than 1e-6 of the
+    predictions' root mean square.
 
     An autoencoder is reported after 200 steps or more if
 
     - its predictions are close to the mean input,
-    - its predictions vary less than 20% as much from example to example as the inputs do, and
+    - the spread of its predictions across examples is less than 20% of that of the inputs, and
     - the loss fell by less than 2% from the third quarter of the run to the last.
 
-    If the mean input is close to 0 or the target is not known, the predictions must vary less than 1% as much as
-    the inputs. The inputs must also have structure, because the mean is the best prediction for pure noise: up to
-    8 principal components fitted to half of a batch must explain at least half of the variance of the other half.
+    If the mean input is close to 0 or the target is not known, the spread of the predictions must be less than 1%
+    of that of the inputs. The inputs must also have structure, because the mean is the best prediction for pure
+    noise: up to 8 principal components fitted to half of a batch must explain at least half of the variance of the
+    other half.
 
-    If the loss at each step is not known, because a `train_step` returns only its terms, the predictions must vary
-    less than 1% as much as the inputs, and one term must have fallen to 1% of the sum of all terms.
+    If the loss at each step is not known, because a `train_step` returns only its terms, the limit is also 1%, and
+    one term must have fallen to 1% of the sum of all terms.
 
     ## Known problems
     Batches in which all inputs or all labels are equal are not checked. Nothing is reported if the copy's loss

@@ -20,8 +20,8 @@ class MissingActivation(Rule):
     """Layers follow one another with no activation function between them, so the model is linear.
 
     ## What it does
-    Runs a copy of the model at points along the line through two examples. For a linear model, the predictions
-    change in proportion to the distance along the line.
+    Runs a copy of the model at points along the line through two examples. A linear model's predictions change in
+    proportion to the distance along the line.
 
     ## Why it is bad
     Stacked layers without an activation can do no more than one linear layer, and their loss goes no lower than

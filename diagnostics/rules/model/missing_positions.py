@@ -59,11 +59,11 @@ class MissingPositions(Rule):
 
     The finding is a warning only if one of two tests shows that the order matters:
 
-    - If each token has a target, pairs of identical tokens within a row must have different targets at least half
-      as often as all pairs of tokens.
+    - If each token has a target, the share of pairs with different targets among identical tokens of a row must be
+      at least half the share among all pairs of tokens.
     - If each row has a target, a model fitted to the token positions must have at most 80% of the error of a model
-      fitted to the token counts, both on held-out rows. For classes, its error must also be lower by at least
-      three standard errors.
+      fitted to the token counts, both on held-out rows. For classes, its error must also be at least three
+      standard errors lower.
 
     Even then, the finding is a note if the loss of a constant prediction is not known, or if the training loss
     still fell by more than 10% from the second third of the run to the last.

@@ -68,16 +68,18 @@ class ScrambledAxes(Rule):
     pixels along both axes must have a correlation of at least 0.3.
 
     For scrambled colour images, there must be at least 8 images with at least 16 pixels per side. The rule
-    computes the mean squared difference between neighbouring pixels. In the other axis order, it must be at most
-    60% of its value in the current order, and at most half of its value for random pairs of pixels. The finding is
+    computes the mean squared difference between neighbouring pixels. In the other axis order, this difference must
+    be at most 60% of that in the current order, and at most half of that between random pixels. The finding is
     then a warning.
 
     Signals of shape (batch, a, b) need at least 8 rows, and a and b must differ. Their columns are standardised
-    first. Values that are neighbours in the other axis order must differ by at most 70% of the mean squared
-    difference between any two values. If the original time axis is the last, values at the ends of the original
-    channels must differ at least 1.4 times as much (by three standard errors), and values at the ends of rows at
-    most 1.15 times as much. If it is the first, values one place, a - 1, a + 1 and b places apart must differ at
-    least 1.4 times as much as values a places apart. The finding is then a warning.
+    first, and values are compared by their mean squared difference. Between values that would be neighbours in
+    time in the other axis order, this difference (the usual step) must be at most 70% of that between random
+    values. If the original time axis is the last, the jump between neighbouring values must be at least 1.4 times
+    the usual step where an original channel ends. If it is the first, values a places apart are one usual step
+    apart, and values one, a - 1, a + 1 or b places apart must differ by at least 1.4 times that step. Both limits
+    have a margin of three standard errors. Where a row of b values ends, a step may be at most 1.15 times the
+    usual step. The finding is then a warning.
 
     Two arrays of the script are reported as a warning if their shapes differ only in the order of the axes after
     the first, if they hold the same numbers in the same order (in 8 rows, with at least 16 different values), and

@@ -43,8 +43,8 @@ class UnusedInput(Rule):
     The predictions must stay the same, bit for bit, and at least one other input must have an effect. An input is
     also reported if only its value for the first example affects the predictions.
 
-    If the model makes one prediction for a sequence of at least 4 steps, the rule also tests the steps: it
-    replaces all steps except the first and, with recurrent layers, all except the last.
+    If the model makes one prediction for a sequence of at least 4 time steps, the rule also tests the time steps:
+    it replaces all except the first and, with recurrent layers, all except the last.
 
     ## Known problems
     An input that is ignored on purpose, as in an ablation, is reported; ignore the rule in that case. The rule

@@ -21,9 +21,9 @@ class HalfPrecisionOverflow(MessageRule):
 
     ## What it does
     In a watched run, if the loss or a gradient is not finite, the rule finds the module where the problem began
-    (see `non-finite-activations`) and repeats its pass in float32. A value that is finite in float32, but larger
-    than the largest half-precision number, has overflowed. As long as all values are finite, the rule compares the
-    largest activations of sampled steps with the largest half-precision number.
+    (see `non-finite-activations`) and repeats its pass in float32. A value has overflowed if it is finite in
+    float32, but larger than the largest half-precision number. As long as all values are finite, the rule compares
+    the largest activations of sampled steps with the largest half-precision number.
 
     ## Why it is bad
     The largest float16 number is 65,504. In float16, 300 times 300 is infinity, infinity minus infinity is NaN,

@@ -59,8 +59,8 @@ class CannotOverfitOneBatch(Rule):
     - more than half of the examples are duplicates,
     - there are fewer trainable parameters than labels (one per example, or one per word or pixel),
     - more than half of the model is frozen, or
-    - the loss was still falling: a further fall as large as in the second half of the steps would take it below
-      the threshold.
+    - the loss was still falling: another decrease as large as that in the second half of the steps would take it
+      below the threshold.
 
     With strong label smoothing over very many classes, the loss stays high however well the model learns. The same
     happens with noisy targets, if the model is too small to memorise the noise.

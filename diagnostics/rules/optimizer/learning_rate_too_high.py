@@ -54,8 +54,8 @@ class LearningRateTooHigh(Rule):
     ## Thresholds
     When the copies are trained on the batch for about 30 steps, all of these must hold:
 
-    - At your learning rate, either the loss becomes NaN, or none of the losses is below half of the loss of the
-      best constant prediction and the median of the last third is above 0.9 times that loss.
+    - At your learning rate, the loss becomes NaN or stays high: it never falls below half of the loss of the best
+      constant prediction, and its median over the last third is above 0.9 times that loss.
     - At another learning rate, at most a third of yours, the loss falls below half of the loss of the best
       constant prediction.
     - At your learning rate, at least one step changes the weights by at least 1% of their norm (the median over
@@ -66,16 +66,15 @@ class LearningRateTooHigh(Rule):
 
     In a watched run, a typical update (the median over layers and sampled steps) must change the weights by at
     least 1% of their norm, or by at least 10% in the first 20 steps. If a layer has shrunk, as under a strong
-    weight decay, its updates are compared with its initial norm. If the median layer ended below 10% of its
-    initial norm, the first 20 steps are ignored. In addition, one of these must hold:
+    weight decay, its updates are compared with its initial norm. If the median layer ends with less than 10% of
+    its initial norm, the first 20 steps are ignored. In addition, one of these must hold:
 
-    - The loss diverged: for a classifier trained on cross entropy, the loss over the last quarter of the run is at
-      least twice the chance-level loss, and at least 1.5 times both the initial and the lowest loss. Any other
-      loss must end at least 100 times as high as both its initial and its lowest value.
-    - In at least 200 steps, the loss of a classifier never fell 10% below the chance level, and it is no longer
-      decreasing.
-    - The loss on a batch that occurred at least 100 times oscillates by at least half of its mean, and has not
-      fallen.
+    - The loss diverged. For a classifier trained on cross entropy, the loss over the last quarter of the run is
+      then at least twice the chance-level loss, and at least 1.5 times both the initial and the lowest loss. Any
+      other loss must end at least 100 times as high as both its initial and its lowest value.
+    - In a run of at least 200 steps, the loss of a classifier never fell 10% below the chance level, and is no
+      longer decreasing.
+    - The loss on a batch that occurred at least 100 times swings by at least half of its mean, and has not fallen.
 
     A complete run of at least 100 steps is also reported if three conditions hold: it ended no better than a
     constant prediction, a linear or RBF (radial basis function) fit shows that there is something to learn, and at
@@ -92,8 +91,8 @@ class LearningRateTooHigh(Rule):
 
     - if the learning rate is warmed up, or training starts below the full rate,
     - if the best constant prediction is unknown, or
-    - if the loss was still falling fast enough at the end to reach half of the constant prediction's loss in as
-      many steps again.
+    - if the loss was still falling at the end, fast enough to reach half of the constant prediction's loss in the
+      same number of further steps.
 
     In a watched run, a loss whose chance level is unknown is reported only if it grows very large, because healthy
     losses in adversarial and reinforcement learning can grow tenfold.

@@ -55,8 +55,8 @@ class LearningRateTooLow(Rule):
 
     - If the loss of the copy kept falling at the same pace, 10,000 steps would be too few to reach a loss of 0,
       even on this one batch.
-    - Together, 10,000 steps would change the weights by less than 10% of their norm even if all of them pointed in
-      the same direction (less than 1e-5 of the norm per step).
+    - The updates are so small (less than 1e-5 of the weight norm per step) that 10,000 of them would change the
+      weights by less than 10% of their norm, even if all pointed in the same direction.
     - At a learning rate at least 10 times as high, the loss falls to half of the loss of the best constant
       prediction within 30 steps.
 
@@ -77,10 +77,10 @@ class LearningRateTooLow(Rule):
       or less.
 
     In a watched run, the same thresholds for loss and weights apply after 100 steps, if the learning rate has
-    stopped rising. Typical updates must be below 1e-5 of the weight norm even in the third of the layers that
-    change fastest. The finding is a warning if a classifier is known to be at chance level, or if
-    `clip_grad_norm_` cut every recorded gradient to a hundredth of its norm or less and the loss fell by at most
-    5%. Otherwise it is a note, because the model may already have converged.
+    stopped rising. Even in the fastest-changing third of the layers, typical updates must be below 1e-5 of the
+    weight norm. The finding is a warning if a classifier is known to be at chance level, or if `clip_grad_norm_`
+    reduced every recorded gradient to at most a hundredth of its norm and the loss fell by at most 5%. Otherwise
+    it is a note, because the model may already have converged.
 
     A run that did not learn is also reported if copies of the model, trained on the run's own batches, learn at a
     higher rate, and no other single change helps nearly as much; see `not-learning`.

@@ -36,8 +36,9 @@ class LossOscillation(Rule):
     The batch must have occurred at least 100 times. Three things must hold for the second half of its losses:
 
     - The range of the losses, from the 10th to the 90th percentile, is at least half of their mean.
-    - The losses change direction at 90% of the occurrences (pure noise does so at two thirds).
-    - The mean of the losses is less than 10% below the mean of the first six losses.
+    - The loss reverses direction at least 90% of the times the batch recurs. Pure noise reverses two thirds of the
+      time.
+    - The mean of the losses is at least 90% of the mean of the batch's first six losses.
 
     If updates change the weights by 1% or more, `learning-rate-too-high` reports the run instead.
 

@@ -136,15 +136,16 @@ class NotLearning(Rule):
 
     ## Thresholds
     The run must have at least 100 steps (50 for a note), its learning rate must have stopped rising, and the
-    script must have run to completion. Two losses must be at least 97% of the loss of the constant prediction: the
-    loss over the last third of the run, and the loss at the sampled steps in the second half of the run.
+    script must have run to completion. The loss must be at least 97% of that of the constant prediction, both over
+    the last third of the run and at the sampled steps in the second half.
 
     The finding is a warning if one of these shows that the model could have learned something:
 
     - The rows occur more than once in a run of at least 200 steps (two epochs or more if the size of the dataset
       is known), so the model could have memorised the targets.
     - A model fitted to half of the sampled rows has at most 70% of the constant prediction's error on the other
-      half. For classes, its error must also be lower by at least five standard errors.
+      half. For classes, its error must also be at least five standard errors below that of the constant
+      prediction.
     - Each row of 3 to 64 columns was standardised separately, or a number used for missing values is at least 100
       standard deviations away from all other values.
     - After 200 steps or more, the run ended with a loss at least 10% above that of the constant prediction.
@@ -157,31 +158,33 @@ class NotLearning(Rule):
     - None of the unchanged copies gets below 90% of the loss of the constant prediction.
     - The changed copy gets below 85% of the loss of the constant prediction, even with its batches in a different
       order.
-    - The loss of the changed copy is lower than the losses of the unchanged copies by at least three times their
-      spread.
+    - The loss of the changed copy is below the lowest loss of the unchanged copies by at least three times the
+      spread of their losses.
 
-    If this change is not a different learning rate or optimizer, and its copy gets down to 75% of the loss of the
-    constant prediction, the loss over the last third of the run need only be at least 90% of it, instead of 97%.
+    The limit of 97% for the last third of the run becomes 90% if this change is not a different learning rate or
+    optimizer, and its copy gets down to 75% of the loss of the constant prediction.
 
     In all other cases, the finding is a note. Even with such evidence or such a change, it is usually a note if
     the loss was still falling at the end.
 
     A run with a mean squared error of one number per row is compared with a linear model if it has at least 200
-    steps, no schedule had cut the learning rate by the middle of the run, and the loss has settled: from the
-    middle third to the last, it changed by at most a tenth of its final distance to the linear model's loss. The
-    run's loss must be at least 25% of that of the constant prediction, and at least four times that of the linear
-    fit on held-out rows. The finding is a warning if a single change (not a different learning rate or optimizer,
-    and not the removal of dropout) brings a copy below half of the run's loss, and a note otherwise. A model with
-    dropout is reported only if there is such a change.
+    steps, the learning rate in the middle third of the run was on average at least 10% of its peak, and the loss
+    has settled: from the middle third to the last, it changed by at most a tenth of the final gap to the linear
+    model's loss. The run's loss must be at least 25% of that of the constant prediction, and at least four times
+    that of the linear fit on held-out rows. The finding is a warning if a single change (not a different learning
+    rate or optimizer, and not the removal of dropout) brings a copy below half of the run's loss, and a note
+    otherwise. A model with dropout is reported only if there is such a change.
 
     A loss that compares predictions with targets is reported as a warning if it is 0 (up to 1e-6) at every step of
-    a run of at least 100 steps. Predictions and targets are then always equal.
+    a run of at least 100 steps. In such a run, predictions and targets are always equal.
 
-    If there are several outputs, three things must hold:
+    In Keras, a model with several outputs or penalties is judged by its predictions for training rows after at
+    least 100 steps (500 with batch norm). An output is reported if its error is at least 97% of that of a constant
+    prediction. If there is no such output, three things must hold:
 
-    - One output still has at least 95% of the constant prediction's error after 300 steps or more.
-    - For that output, a simple fit has at most half of the constant prediction's error.
-    - Another output has at most half of the error of its own constant prediction.
+    - After 300 steps or more, the error of one output is still at least 95% of that of a constant prediction.
+    - For the same output, the error of a simple fit is at most half of that of a constant prediction.
+    - The error of another output is at most half of that of its own constant prediction.
 
     If the weighted loss of another output is at least 10,000 times that of an output that has learned nothing, the
     finding names the dominant output: its targets are not scaled.

@@ -38,9 +38,9 @@ class RecreatedOptimizer(Rule):
     ```
 
     ## Thresholds
-    There must be at least 20 steps in a row, each of them taken by a new optimizer. Plain SGD, which keeps no
-    state, is not reported. A model whose weights are restored or reloaded between steps, as in test-time
-    adaptation, is not reported.
+    At least 20 consecutive steps must each have been taken by a new optimizer. Plain SGD, which keeps no state, is
+    not reported. A model whose weights are restored or reloaded between steps, as in test-time adaptation, is not
+    reported.
 
     ## Known problems
     An optimizer that is re-created once per epoch or every few steps is not reported.

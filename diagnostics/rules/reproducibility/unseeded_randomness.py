@@ -44,8 +44,8 @@ class UnseededRandomness(Rule):
 
     ## Thresholds
     None: a difference of one bit is enough. If the first difference is less than 1e-4 of the largest value in the
-    tensor, the finding attributes it to an operation without a fixed order of summation; otherwise, to random
-    numbers.
+    tensor, the finding attributes it to an operation without a fixed order of summation. Otherwise, it attributes
+    the difference to random numbers.
 
     ## Known problems
     Generators that were created with a seed are reset before each of the two steps. A NumPy generator is treated

@@ -61,8 +61,8 @@ class InitialLossOff(Rule):
 
     The finding becomes a note if the mean of the last third of the losses is below 75% of ln C or, in a run of
     fewer than 100 steps, below the initial loss. Later training runs of the same model count as part of the run.
-    If at least half of the weights are frozen and the inputs are scaled, 97% of ln C is enough, because the first
-    steps can harm only the new head.
+    If at least half of the weights are frozen and the inputs are scaled, the limit is 97% of ln C instead of 75%,
+    because the first steps can harm only the new head.
 
     ## Known problems
     In a simulation with Keras' Glorot initialisation and wide features, up to 2 in 100 healthy models were

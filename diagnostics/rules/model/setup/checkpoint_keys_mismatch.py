@@ -70,14 +70,15 @@ class CheckpointKeysMismatch(MessageRule):
     ## Thresholds
     If loading failed, there is no threshold. With `strict=False`, one of two conditions must hold:
 
-    - Fewer than 10% of the model's keys were found, and at least as many keys of the checkpoint are not in the
-      model.
+    - The checkpoint contains fewer than 10% of the model's keys, and at least as many keys that the model does not
+      have.
     - At least half of the model's keys are missing, and adding or removing a prefix makes the keys match.
 
     Weights are reported as not saved if at least one other trained matrix is identical in the evaluated and the
     trained model, which shows that the evaluated model was loaded from this run. The reported matrix itself must
-    have at least 64 weights, must be unchanged since loading, and must be unrelated to the trained one: their
-    correlation must be below five standard deviations of the correlation between random matrices.
+    have at least 64 weights, must be unchanged since loading, and must be unrelated to the trained one. For this,
+    the correlation of the two must be less than five times the standard deviation of the correlation between
+    random matrices.
 
     ## Known problems
     Some old error messages name only the first key, so the rule knows only that key. Weights that were not saved
