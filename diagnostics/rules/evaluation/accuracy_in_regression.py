@@ -18,7 +18,7 @@ LEFT = 0.05  # of the loss of a constant prediction: below, the model has learne
 
 
 class AccuracyInRegression(Rule):
-    """A classification task is trained as a regression, or a regression is measured by accuracy.
+    """A classification problem is trained as regression, or a regression model is evaluated with accuracy.
 
     ## What it does
     Checks the targets of a batch if the loss is a mean squared or absolute error and the model is compiled with

@@ -66,8 +66,8 @@ class Overfitting(Rule):
     The finding is a note if the loop called `model.state_dict()` at the best evaluation but at no later one.
 
     ## Known problems
-    A loop that is about to stop early is correct but still reported, and so is Keras or a Trainer that saves the
-    best weights. Accuracy can rise together with the loss, because the model becomes more confident in its
+    A loop that is about to stop early is fine but is still reported, as is a Keras or Trainer run that saves
+    the best weights. Accuracy can rise together with the loss, because the model becomes more confident in its
     mistakes.
 
     ## Sources
