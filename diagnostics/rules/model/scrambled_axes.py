@@ -72,14 +72,14 @@ class ScrambledAxes(Rule):
     be at most 60% of that in the current order, and at most half of that between random pixels. The finding is
     then a warning.
 
-    Signals of shape (batch, a, b) need at least 8 rows, and a and b must differ. Their columns are standardised
-    first, and values are compared by their mean squared difference. Between values that would be neighbours in
-    time in the other axis order, this difference (the usual step) must be at most 70% of that between random
-    values. If the original time axis is the last, the jump between neighbouring values must be at least 1.4 times
-    the usual step where an original channel ends. If it is the first, values a places apart are one usual step
-    apart, and values one, a - 1, a + 1 or b places apart must differ by at least 1.4 times that step. Both limits
-    have a margin of three standard errors. Where a row of b values ends, a step may be at most 1.15 times the
-    usual step. The finding is then a warning.
+    Signals of shape (batch, a, b) need at least 8 rows, and a and b must differ. Their columns are
+    standardised first, and values are compared by their mean squared difference. The usual step is the
+    difference between values that the other axis order makes neighbours in time. It must be at most 70% of the
+    difference between random values. If the original time axis is the last, the jump between neighbouring
+    values must be at least 1.4 times the usual step where an original channel ends. If it is the first, values
+    a places apart are one usual step apart, and values one, a - 1, a + 1 or b places apart must differ by at
+    least 1.4 times that step. Both limits have a margin of three standard errors. Where a row of b values
+    ends, a step may be at most 1.15 times the usual step. The finding is then a warning.
 
     Two arrays of the script are reported as a warning if their shapes differ only in the order of the axes after
     the first, if they hold the same numbers in the same order (in 8 rows, with at least 16 different values), and

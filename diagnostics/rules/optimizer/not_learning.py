@@ -184,7 +184,7 @@ class NotLearning(Rule):
 
     - After 300 steps or more, the error of one output is still at least 95% of that of a constant prediction.
     - For the same output, the error of a simple fit is at most half of that of a constant prediction.
-    - The error of another output is at most half of that of its own constant prediction.
+    - Another output's error is at most half the error of a constant prediction for that output.
 
     If the weighted loss of another output is at least 10,000 times that of an output that has learned nothing, the
     finding names the dominant output: its targets are not scaled.
