@@ -16,6 +16,7 @@ LEAF = "Leaf"
 """The operation of a node that stands for a parameter, or an input that requires a gradient."""
 
 LONGEST = 32  # operations that a search for readers follows
+BEGINNING = 1024  # numbers of a layer's input that are kept
 MOST_ROWS = 16  # that are counted one by one, of those that an operation read
 
 
@@ -30,6 +31,7 @@ class Operand(NamedTuple):
         lengths: of the shortest and the longest of the vectors that a matrix product multiplies; None if they
             were not measured.
         is_argument: whether a constant depends on an argument of the traced step.
+        beginning: the first numbers of a constant that a layer reads, float32, as `numbers_at_start` makes them.
     """
 
     node: int | None = None
@@ -38,6 +40,7 @@ class Operand(NamedTuple):
     rises: bool | None = None
     lengths: tuple[float, float] | None = None
     is_argument: bool = False
+    beginning: bytes = b""
 
 
 class CustomBackward(NamedTuple):
@@ -181,6 +184,14 @@ def rows_read(numbers: Array, there: int) -> RowsRead:
     rows, times = np.unique(np.where(numbers < 0, numbers + there, numbers), return_counts=True)
     few = len(rows) <= MOST_ROWS
     return RowsRead(there, numbers.size, dict(zip(rows.tolist(), times.tolist(), strict=True)) if few else None)
+
+
+def numbers_at_start(values: Array) -> bytes:
+    """Return the first numbers of an array, in the order of its axes."""
+    import numpy as np  # not needed to explain a traceback
+
+    few = values[: 1 + BEGINNING * len(values) // max(values.size, 1)]
+    return np.ascontiguousarray(few, np.float32).reshape(-1)[:BEGINNING].tobytes()
 
 
 def known_sizes(shape: Shape | None) -> tuple[int, ...]:

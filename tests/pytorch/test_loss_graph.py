@@ -11,7 +11,7 @@ from torch.autograd.function import once_differentiable
 from diagnostics.collectors.pytorch import loss_graph as collector
 from diagnostics.collectors.pytorch.loss_graph import graph_nodes, loss_graph
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.loss_graph import LEAF, Operand, RowsRead
+from diagnostics.facts.loss_graph import LEAF, Operand, RowsRead, numbers_at_start
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.rules.gradient.ignored_output_gradient import IgnoredOutputGradient
 from diagnostics.rules.gradient.undetached_target import UndetachedTarget
@@ -356,3 +356,25 @@ class TestScaleOfInputs:
     @pytest.mark.parametrize("options", [{"norm": False}, {"around": True}])
     def test_it_reaches_the_predictions_past_none(self, options):
         assert may_be_the_cause(self.FAR, 0.69, self.TWO, pixel_network(**options))
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        (nn.Conv1d(10, 5, 3), (4, 10, 6)),
+        (nn.LSTM(6, 5, batch_first=True), (4, 10, 6)),
+        (nn.Linear(6, 5), (40, 6)),
+    ],
+    ids=["convolution", "recurrent", "linear"],
+)
+def test_the_first_numbers_that_a_layer_reads(layer, shape):
+    inputs = torch.randn(4, 10, 6)
+    made = layer(inputs)
+    graph = loss_graph(graph_nodes((made[0] if isinstance(made, tuple) else made).sum()))
+    (read,) = [operand for node in graph.nodes for operand in node.operands if operand.beginning]
+    assert (read.shape, read.beginning) == (shape, numbers_at_start(inputs.numpy()))
+
+
+def test_a_layer_that_reads_what_another_one_computed():
+    graph = loss_graph(graph_nodes(nn.Sequential(nn.Linear(6, 5), nn.Linear(5, 3))(torch.randn(4, 6)).sum()))
+    assert [operand.shape for node in graph.nodes for operand in node.operands if operand.beginning] == [(4, 6)]

@@ -18,6 +18,7 @@ from torch.autograd.function import BackwardCFunction
 
 from diagnostics.collectors.pytorch.saved_tensors import saved
 from diagnostics.facts.loss_graph import (
+    BEGINNING,
     LEAF,
     CustomBackward,
     LossGraph,
@@ -25,11 +26,20 @@ from diagnostics.facts.loss_graph import (
     Operand,
     RowsRead,
     Shape,
+    numbers_at_start,
     rows_read,
 )
 
 MOST_NODES = 50_000  # of a graph that are walked: some 100 ms
 LARGEST = 2**22  # numbers of a tensor that is read
+LAYER_INPUTS = {
+    "Convolution": ("input", 0),
+    "MkldnnRnnLayer": ("input", 0),
+    "Addmm": ("mat1", 1),
+    "Mm": ("self", 0),
+}
+"""By operation of a layer: what its input is saved as, and its place among the operands."""
+
 PRODUCTS = 8  # matrix products next to the loss whose vectors are measured
 SYNONYMS = {
     "AccumulateGrad": LEAF,
@@ -96,6 +106,8 @@ def _read(node: Any, shape: Shape | None, operands: list[Operand], measured: boo
     if measured:
         factors = saved(node, "self"), saved(node, "mat2")
         operands = [one._replace(lengths=_lengths(factors[side], 1 - side)) for side, one in enumerate(operands)]
+    if (layer := LAYER_INPUTS.get(name)) and operands[layer[1]].node is None:
+        operands[layer[1]] = _layer_input(operands[layer[1]], saved(node, layer[0]), name == "MkldnnRnnLayer")
     rows = _rows(node, name) if name in ("Index", "IndexSelect") else None
     return Node(name, shape, tuple(operands), rows=rows)
 
@@ -155,6 +167,15 @@ def _constant(tensor: Any) -> Operand:
     is_vector = len(shape) in (1, 2) and count == shape[0]
     rises = bool((tensor.flatten().float().diff() > 0).all()) if is_vector else None
     return Operand(shape=shape, rises=rises)
+
+
+def _layer_input(operand: Operand, tensor: Any, time_first: bool) -> Operand:
+    """Describe what a layer reads, if that depends on no parameter."""
+    if not _is_readable(tensor) or tensor.dtype != torch.float32 or not tensor.numel():
+        return operand
+    rows = tensor.transpose(0, 1) if time_first else tensor
+    few = rows[: 1 + BEGINNING // rows[0].numel()]  # so that little is copied from a GPU
+    return operand._replace(shape=tuple(rows.shape), beginning=numbers_at_start(few.cpu().numpy()))
 
 
 def _lengths(matrix: Any, axis: int) -> tuple[float, float] | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.inputs import SwappedChannels
 from diagnostics.facts.loss_call import LossCall, LossCalls
-from diagnostics.facts.loss_graph import LossGraph, Node, known_sizes
+from diagnostics.facts.loss_graph import LossGraph, Node, known_sizes, numbers_at_start
 from diagnostics.facts.pipeline import BatchFacts
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.shared.first_found import first_found
@@ -27,6 +29,9 @@ BY_ROWS = (
     *("MkldnnRnnLayer", "CudnnRnn"),
 )
 """Operations to which the last axis is one thing; a squared error of two views, both scrambled, is what it was."""
+
+
+KINDS = 16  # least number of different values in a row: zeros and ones would agree in many orders
 
 
 class ScrambledAxes(Rule):
@@ -86,8 +91,9 @@ class ScrambledAxes(Rule):
     if the model was given rows of the second shape.
 
     ## Known problems
-    A `view` or `reshape` of the inputs before the first layer with weights is found only if it scrambles colour
-    images or smooth signals, or if the script still holds the original array in a global variable.
+    A `reshape` before the model is found only if it scrambles colour images or smooth signals, or if the script
+    still holds the original array in a global variable. A `view` between the inputs and the first layer with weights
+    is found only in PyTorch, in float32, and if the model gets inputs of shape (batch, a, b).
 
     ## Sources
     Public reports of a `view` without a `permute`: in taggers with scores of shape (length, batch, tags) and
@@ -123,6 +129,37 @@ class ScrambledAxes(Rule):
             fix=f"x.permute({axes})" + ("" if len(made) == len(shape) else f".reshape({result})"),
             evidence={"shape": list(shape), "view": list(made)},
         )
+
+    @check
+    def from_first_layer(self, graph: LossGraph, batch: BatchFacts) -> Finding | None:
+        """Report a view of the inputs that exchanges two axes before the first layer with weights."""
+        series = [values for values in batch.inputs.values() if values.ndim == 3 and values.dtype.kind == "f"]
+        read = [operand for node in graph.nodes for operand in node.operands if operand.beginning]
+        if not series or not read:
+            raise NotApplicable
+        for values in series:
+            size, a, b = values.shape
+            if a == b or min(a, b) == 1 or len(np.unique(values[0])) < KINDS:
+                continue
+            viewed = values.reshape(size, b, a)
+            beginning = numbers_at_start(viewed)
+            time_first = numbers_at_start(viewed.transpose(1, 0, 2))  # as a GRU multiplies them
+            for operand in read:
+                rows = operand.shape == (size * b, a)
+                if (
+                    operand.beginning == beginning
+                    and (rows or operand.shape == (size, b, a))
+                    or (rows and operand.beginning == time_first)
+                ):
+                    return self.found(
+                        f"The first layer reads the inputs of shape {values.shape} as shape {(size, b, a)}, with "
+                        "the same numbers in the same order: a view or reshape does not move axes. Each row of "
+                        f"{a} was probably meant to be a column of the inputs, but holds values of several columns.",
+                        fix="x.transpose(1, 2)  # not view or reshape",
+                        severity="warning",
+                        evidence={"shape": list(values.shape), "view": [size, b, a]},
+                    )
+        return None
 
     @check
     def from_images(self, images: SwappedChannels) -> Finding:

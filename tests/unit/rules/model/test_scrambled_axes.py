@@ -6,6 +6,7 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.inputs import SwappedChannels
 from diagnostics.facts.loss_call import Argument, LossCall, LossCalls
+from diagnostics.facts.loss_graph import LEAF, LossGraph, Node, Operand, numbers_at_start
 from diagnostics.facts.pipeline import BatchFacts
 from diagnostics.facts.where import Where
 from diagnostics.facts.written import ReshapedArray, WrittenPatterns
@@ -74,6 +75,51 @@ def test_silent_where_both_have_one_order():
 def test_not_applicable_where_scores_were_not_flattened(scores):
     with pytest.raises(NotApplicable):
         judge_flattened(scores, (32, 9))
+
+
+SERIES = np.random.default_rng(0).normal(size=(16, 10, 4)).astype("float32")
+
+
+def of_first_layer(read, shape, series=SERIES):
+    """The layer multiplies a constant with its weights."""
+    operand = Operand(shape=shape, beginning=numbers_at_start(read))
+    graph = LossGraph((Node("Addmm", (16, 8), (Operand(), operand, Operand(1))), Node(LEAF, (4, 8))))
+    return ScrambledAxes().from_first_layer(graph, BatchFacts(16, {"x": series}))
+
+
+@pytest.mark.parametrize(
+    ("read", "shape"),
+    [
+        (SERIES.reshape(16, 4, 10), (16, 4, 10)),
+        (SERIES.reshape(64, 10), (64, 10)),
+        (SERIES.reshape(16, 4, 10).transpose(1, 0, 2).reshape(64, 10), (64, 10)),
+    ],
+    ids=["convolution", "linear", "recurrent"],
+)
+def test_names_inputs_that_are_viewed_before_the_first_layer(read, shape):
+    finding = of_first_layer(read, shape)
+    assert (finding.rule, finding.severity) == ("scrambled-axes", "warning")
+    assert finding.evidence == {"shape": [16, 10, 4], "view": [16, 4, 10]}
+
+
+@pytest.mark.parametrize(
+    ("read", "shape", "series"),
+    [
+        (SERIES, (16, 10, 4), SERIES),
+        (SERIES.reshape(160, 4), (160, 4), SERIES),
+        (SERIES.reshape(16, 40), (16, 40), SERIES),
+        (SERIES.transpose(0, 2, 1), (16, 4, 10), SERIES),
+        (np.ones((16, 4, 10)), (16, 4, 10), np.ones((16, 10, 4), np.float32)),
+    ],
+    ids=["as it is", "by rows", "flattened", "transposed", "constant"],
+)
+def test_silent_on_a_first_layer_that_reads_the_axes_in_order(read, shape, series):
+    assert of_first_layer(read, shape, series) is None
+
+
+def test_needs_a_layer_that_reads_the_inputs():
+    with pytest.raises(NotApplicable):
+        ScrambledAxes().from_first_layer(LossGraph(()), BatchFacts(16, {"x": SERIES}))
 
 
 def test_names_images_whose_rows_are_read_as_channels():
