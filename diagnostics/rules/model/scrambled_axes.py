@@ -92,8 +92,8 @@ class ScrambledAxes(Rule):
 
     ## Known problems
     A `reshape` before the model is found only if it scrambles colour images or smooth signals, or if the script
-    still holds the original array in a global variable. A `view` between the inputs and the first layer with weights
-    is found only in PyTorch, in float32, and if the model gets inputs of shape (batch, a, b).
+    still holds the original array in a global variable. A `view` between the inputs and the first layer with
+    weights is found only in PyTorch, in float32, and if the model gets inputs of shape (batch, a, b).
 
     ## Sources
     Public reports of a `view` without a `permute`: in taggers with scores of shape (length, batch, tags) and
@@ -146,15 +146,14 @@ class ScrambledAxes(Rule):
             time_first = numbers_at_start(viewed.transpose(1, 0, 2))  # as a GRU multiplies them
             for operand in read:
                 rows = operand.shape == (size * b, a)
-                if (
-                    operand.beginning == beginning
-                    and (rows or operand.shape == (size, b, a))
-                    or (rows and operand.beginning == time_first)
+                if (operand.beginning == beginning and (rows or operand.shape == viewed.shape)) or (
+                    operand.beginning == time_first and rows
                 ):
                     return self.found(
                         f"The first layer reads the inputs of shape {values.shape} as shape {(size, b, a)}, with "
                         "the same numbers in the same order: a view or reshape does not move axes. Each row of "
-                        f"{a} was probably meant to be a column of the inputs, but holds values of several columns.",
+                        f"{a} was probably meant to be a column of the inputs, but holds values of several "
+                        "columns.",
                         fix="x.transpose(1, 2)  # not view or reshape",
                         severity="warning",
                         evidence={"shape": list(values.shape), "view": [size, b, a]},
