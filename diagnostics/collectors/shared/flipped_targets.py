@@ -24,7 +24,7 @@ FLIPS = ((), (2,), (1,), (1, 2))
 ROUNDS = 3  # of fitting
 FITS = 0.3  # least correlation of prediction and mask, in a row that is judged
 WORSE = 0.9  # of the other rows' masks must fit worse, however they are mirrored
-MISFIT = 0.25  # of the best correlation: at most that of a wrong orientation; one of two alike objects fits better
+MISFIT = 0.25  # of the best correlation: highest one of a wrong orientation, unless two objects look alike
 IN_PIXELS = 1.2  # numbers of boxes that are larger
 VALID = 0.95  # of the rows, if four numbers are a box
 

@@ -154,7 +154,7 @@ class LabelsUnrelated(Rule):
 
     Masks of scenes with a fixed layout, such as sky above a road, also fit when they are mirrored left to right,
     so separate flips are missed. Flips inside the model are missed, too, as are targets that colour does not
-    show.
+    show, and in PyTorch losses that call no function of `torch.nn.functional`.
 
     ## Sources
     Public reports of permutations applied to the inputs only, and of `tf.data` pipelines whose datasets were

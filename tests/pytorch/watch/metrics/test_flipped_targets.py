@@ -68,6 +68,14 @@ def test_a_second_loss_of_mirrored_copies_is_not_compared():
     assert not named(at_once)
 
 
+def test_predictions_may_be_flipped_back():
+    def step(model, rows, chosen):
+        answers = flipped(model(flipped(IMAGES[rows], chosen)), chosen)
+        return F.binary_cross_entropy_with_logits(answers, MASKS[rows])
+
+    assert not named(step)
+
+
 def test_labels_may_be_passed_to_the_model():
     class OwnLoss(nn.Conv2d):
         def forward(self, image, labels):

@@ -16,6 +16,7 @@ from diagnostics.collectors.shared.flipped_targets import ImageTargets
 from diagnostics.facts.data import OrientedPairs
 
 STEPS = 64  # in which losses are heard
+NODES = 64  # of the graph, closest to the loss, in which a flip is looked for
 
 
 class FlippedImageTargets(TrainingProbe):
@@ -70,8 +71,21 @@ class FlippedImageTargets(TrainingProbe):
         return torch.is_grad_enabled() and self.subject.is_own() and not is_own_run()
 
     def _hear(self, call: RecordedLoss) -> None:
-        if call.target.layout is torch.strided and self._kept.take(self._inputs, [call.target]):
+        if call.target.layout is not torch.strided or _is_flipped(call.source()):
+            return
+        if self._kept.take(self._inputs, [call.target]):
             self._leave()  # another loss of the step may be of mirrored copies
+
+
+def _is_flipped(prediction: Tensor | None) -> bool:
+    """Whether the last operations flip the prediction, as to undo a flip of the image."""
+    nodes = [None if prediction is None else prediction.grad_fn]
+    for node in nodes:  # which grows
+        if "Flip" in type(node).__name__ or "Rot90" in type(node).__name__:
+            return True
+        if len(nodes) < NODES:
+            nodes += [other for other, _ in getattr(node, "next_functions", ())]
+    return False
 
 
 def _is_image(tensor: Tensor) -> bool:
