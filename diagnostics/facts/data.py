@@ -383,25 +383,30 @@ class BaselineFacts:
 
 @frozen
 class OrientedPairs:
-    """Images and masks of the same rows, read several times with other random numbers.
+    """Images with masks or boxes, as far as it is known whether both are flipped or rotated alike.
 
     Two readings of a row are compared where one image is the other one flipped or rotated, and the masks, too.
 
     Attributes:
-        rows: that were read.
-        compared: pairs of readings.
+        rows: that were read several times; with `fits`, those of batches whose mask or box is not blank.
+        compared: pairs of readings; 0 where rows were not read again.
         apart: of these, pairs in which no single flip or rotation explains both the image and the mask.
         images_moved: pairs whose images differ.
         masks_moved: pairs whose masks differ.
+        kind: of the targets in batches.
+        fits: rows of batches that fit clearly, by orientation of the target: as given, mirrored left to right,
+            upside down, and both; where several fit alike, the one that most rows have. Empty if not known.
     """
 
-    described: ClassVar[str] = "images and masks that are flipped or rotated at random"
+    described: ClassVar[str] = "images with masks or boxes as targets"
 
     rows: int
-    compared: int
-    apart: int
-    images_moved: int
-    masks_moved: int
+    compared: int = 0
+    apart: int = 0
+    images_moved: int = 0
+    masks_moved: int = 0
+    kind: Literal["mask", "box"] = "mask"
+    fits: tuple[int, ...] = ()
 
 
 @frozen

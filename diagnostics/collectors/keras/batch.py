@@ -12,6 +12,7 @@ import numpy as np
 
 from diagnostics.collectors.shared.arrays import LABEL_NAMES, is_tensor
 from diagnostics.collectors.shared.batch_view import ROWS, batch_view
+from diagnostics.collectors.shared.flipped_targets import ImageTargets
 from diagnostics.collectors.shared.pipeline import StageFailed
 from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.collectors.shared.split_overlap import input_columns, row_digest
@@ -178,6 +179,18 @@ def take_rows(memory: RowMemory, batch: Any) -> None:
     rows = len(targets[0])
     if all(len(part) == rows for part in targets):
         memory.take(inputs, np.concatenate([part.reshape(rows, -1) for part in targets], axis=1))
+
+
+def take_images(kept: ImageTargets, batch: Any) -> None:
+    """Let the images of a batch of `fit` be kept with their masks or boxes, if it has both."""
+    if not kept.wants():
+        return
+    try:
+        x, y, _ = unpack(batch)
+    except StageFailed:  # parts that only the model's own step understands
+        return
+    leaves = (map(as_array, keras.tree.flatten(part)) for part in (x, y))
+    kept.take(*([array for array in part if array is not None] for part in leaves))
 
 
 class SeenRows:

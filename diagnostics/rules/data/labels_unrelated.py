@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from diagnostics.facts.inputs import Vocabulary
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.facts.written import WrittenPattern, WrittenPatterns
 from diagnostics.rules.shared.learnable import is_learnable, is_unrelated
+from diagnostics.text.join import listed
 
 ROWS = 32  # different rows that recurred
 DEVIATIONS = 2.0  # above the share that a random reassignment leaves unchanged; noisy labels keep more
@@ -27,6 +29,8 @@ LEARNED = 0.95  # of a constant prediction's loss
 TAGGED, TAGS = 8, 4  # rows with a tag for each token, and tags in a row
 DIFFERENT = 0.1  # of the rows: their start token, which has no meaning of its own, has an unusual tag
 PAIRS, APART_PAIRS = 8, 3  # least number of readings compared, and of those that no single flip explains
+FLIP_ROWS, FLIPPED = 24, 6  # least number of masks or boxes, and of those that fit only when mirrored
+CLEAR, FLIP_SHARE = 0.5, 0.2  # of the masks or boxes; of those that fit clearly
 TAIL = 4  # one in this many tokens of a row, at its end
 SPECIAL = 2  # tokens of a row that have no tag of their own: the start token and the end token
 VARIES = 3  # tokens without a tag: the difference between two rows of a batch whose words are split
@@ -36,6 +40,24 @@ BY_WORD = (
     "labels = [-100 if i is None else tags[i] for i in tokenized.word_ids()]",
     "tag only the first subword of each word, and give all other tokens the label -100",
 )
+
+TOGETHER = (
+    "both = transform(torch.cat([image, mask])); image, mask = both[:3], both[3:]  # one draw",
+    "image, mask = transform(tv_tensors.Image(image), tv_tensors.Mask(mask))  # transforms.v2",
+)
+ONE_FLIP: dict[str, Any] = {
+    "mask": {
+        "torch": TOGETHER,
+        "keras": "both = tf.image.random_flip_left_right(tf.concat([image, mask], -1))  # one draw, then split",
+    },
+    "box": {
+        name: (
+            f"image, x = {mirrored}, 1 - x  # of a centre; in pixels: width - x",
+            f"image, x0, x1 = {mirrored}, 1 - x1, 1 - x0  # of two corners, which also change places",
+        )
+        for name, mirrored in (("torch", "image.flip(-1)"), ("keras", "image[:, ::-1]"))
+    },
+}
 
 
 class LabelsUnrelated(Rule):
@@ -64,6 +86,9 @@ class LabelsUnrelated(Rule):
     In a PyTorch loop, it also reads rows with an image and a mask several times, in a separate process. It then
     finds the flips and rotations that turn one reading of an image into another, and compares them with those of
     the mask.
+
+    In the batches of a training, it predicts masks and boxes from the colours of their images by a linear fit, and
+    compares the prediction with each mask or box as given, mirrored left to right, upside down, and both.
 
     ## Why it is bad
     Targets that are unrelated to their rows cannot be learned: the loss ends up no better than that of a constant
@@ -123,6 +148,12 @@ class LabelsUnrelated(Rule):
     pairs, no single flip or rotation may explain both the image and the mask. The finding is a note if only the
     images or only the masks change: the model may be meant to undo the change.
 
+    For masks and boxes in batches, up to 96 different images are compared; at least 24 are needed. A mask counts
+    if the correlation of its prediction with it, in its best orientation, is at least 0.3 and higher than with 90%
+    of the masks of other rows. At least half of the masks must count. At least 20% of these, and 6, must fit at
+    most a quarter as well in the orientation that most of the others have. A box is a filled mask. It may be two
+    corners, centre and size, or corner and size, in pixels or as shares, beginning with x or y.
+
     For reordered inputs, the first batch must have at least 8 rows, all of them different. The loss must receive
     exactly the targets of these rows, but at least two targets must be paired with the wrong row.
 
@@ -131,6 +162,10 @@ class LabelsUnrelated(Rule):
     they look like rows that naturally repeat. Targets that were reordered only once, before training, look like
     noisy labels (see `not-learning`). They are reported only if the source shows that inputs and targets were
     shuffled separately.
+
+    Masks of scenes with a fixed layout, such as sky above a road, also fit when they are mirrored left to right,
+    so separate flips are missed. Flips inside the model are missed, too, as are targets that colour does not
+    show, and in PyTorch losses that call no function of `torch.nn.functional`.
 
     ## Sources
     Public reports of permutations applied to the inputs only, and of `tf.data` pipelines whose datasets were
@@ -183,7 +218,8 @@ class LabelsUnrelated(Rule):
     def from_pairs(self, pairs: OrientedPairs) -> Finding | None:
         """Compare how images and masks were flipped or rotated."""
         if pairs.compared < PAIRS:
-            raise NotApplicable(f"needs {PAIRS} readings of images and masks that are flipped or rotated")
+            needs = f"needs {PAIRS} readings of images and masks that are flipped or rotated"
+            raise NotApplicable("" if pairs.fits else needs)
         if pairs.apart < APART_PAIRS:
             return None
         alone = "images" if not pairs.masks_moved else "masks" if not pairs.images_moved else ""
@@ -196,10 +232,7 @@ class LabelsUnrelated(Rule):
             f"Images and masks are flipped or rotated differently: {pairs.rows} rows were read several times. In "
             f"{pairs.apart} of {pairs.compared} pairs of readings, no single flip or rotation explains both the "
             f"change of the image and that of the mask. Apparently, {how}, so masks do not match their images.",
-            fix=(
-                "both = transform(torch.cat([image, mask])); image, mask = both[:3], both[3:]  # one draw",
-                "image, mask = transform(tv_tensors.Image(image), tv_tensors.Mask(mask))  # transforms.v2",
-            ),
+            fix=TOGETHER,
             evidence={
                 "rows": pairs.rows,
                 "compared": pairs.compared,
@@ -209,6 +242,28 @@ class LabelsUnrelated(Rule):
                 "cause": "orientation",
             },
             severity="note" if alone else "warning",
+        )
+
+    @check
+    def from_flips(self, flips: OrientedPairs) -> Finding | None:
+        """Compare how masks or boxes fit their images as given, and mirrored."""
+        if not flips.fits:
+            raise NotApplicable
+        clear, usual = sum(flips.fits), max(flips.fits)
+        if flips.rows < FLIP_ROWS or clear < CLEAR * flips.rows:
+            raise NotApplicable(f"needs {FLIP_ROWS} masks or boxes that the colours of their images show")
+        if clear - usual < max(FLIPPED, FLIP_SHARE * clear):
+            return None
+        how = ("as given", "mirrored left to right", "upside down", "mirrored both ways")
+        several = "masks" if flips.kind == "mask" else "boxes"
+        counts = listed(f"{count} {name}" for count, name in zip(flips.fits, how, strict=True) if count)
+        return self.found(
+            f"Images and their {several} are flipped differently. Of {clear} {several} that the colours of their "
+            f"images predict, these fit best: {counts}. So many {several} in the training batches do not match "
+            "their images.",
+            fix=ONE_FLIP[flips.kind],
+            evidence={"rows": flips.rows, "fits": list(flips.fits), "kind": flips.kind, "cause": "orientation"},
+            severity="warning",
         )
 
     @check

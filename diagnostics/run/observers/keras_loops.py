@@ -280,6 +280,9 @@ class TrainOnBatchCalls:
                 loss, model = handed.trained
                 training.rows, repeated = handed.rows.facts(*loss)
                 training.beside = () if repeated is None else (repeated, model)
+            flips = handed.rows.images.facts() if training is not None and handed.rows else None
+            if training is not None and flips is not None:
+                training.with_course = (*training.with_course, flips)
 
     def _of(self, optimizer: Any) -> _OfOptimizer:
         if optimizer not in self._known:

@@ -118,6 +118,30 @@ class TestCourse:
 
         assert self.course(draw) == {}
 
+    @pytest.mark.parametrize("mirrors_boxes", [False, True])
+    def test_images_that_are_mirrored_without_their_boxes_are_named(self, mirrors_boxes):
+        places = np.arange(16)
+        keras.utils.set_random_seed(0)
+        image = keras.Input((16, 16, 1))
+        flat = layers.Flatten()(image)
+        model = keras.Model(image, {"box": layers.Dense(4)(flat), "kind": layers.Dense(1)(flat)})
+        model.compile("adam", {"box": lambda y, p: keras.ops.mean(abs(y - p), axis=-1), "kind": "mse"})
+
+        def train():
+            for _ in range(8):
+                centre, mirror = self.rng.uniform(4, 12, (12, 2)), self.rng.random(12) < 0.5
+                inside = np.abs(places + 0.5 - centre[..., None]) < 3
+                images = (inside[:, 1, :, None] & inside[:, 0, None]) + self.rng.normal(0, 0.1, (12, 16, 16))
+                images[mirror] = images[mirror][:, :, ::-1]
+                if mirrors_boxes:
+                    centre[mirror, 0] = 16 - centre[mirror, 0]
+                boxes = np.concatenate([centre, np.full((12, 2), 6)], axis=1) / 16
+                model.train_on_batch(images[..., None], {"box": boxes, "kind": np.ones((12, 1))})
+
+        _, looking = observed(train)
+        found = {finding.rule for report in looking.watched() for finding in report.findings}
+        assert ("labels-unrelated" in found) is not mirrors_boxes
+
     def test_a_run_that_learns_nothing_is_told(self):
         def draw(rng):
             chosen = rng.integers(0, 400, 32)

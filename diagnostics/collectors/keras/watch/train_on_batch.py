@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.collectors.keras.batch import take_rows
+from diagnostics.collectors.keras.batch import take_images, take_rows
+from diagnostics.collectors.shared.flipped_targets import ImageTargets
 from diagnostics.collectors.shared.learnability import KeptRows
 from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.facts.calls import FrozenCalls
@@ -22,15 +23,21 @@ LEAST = 20  # calls; a model may be frozen for the first few
 
 
 class TrainOnBatchRows:
-    """The batches of one optimizer. What is kept does not grow with the run."""
+    """The batches of one optimizer. What is kept does not grow with the run.
+
+    Attributes:
+        images: with their masks or boxes.
+    """
 
     def __init__(self) -> None:
         self._drawn, self._memory, self._weighted = SampledRows(), RowMemory(), False
+        self.images = ImageTargets()
 
     def take(
         self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, *_: Any, **__: Any
     ) -> None:
         """Take the arguments of a call; with weights the loss is another one, and nothing is kept from then on."""
+        take_images(self.images, (x, y))
         self._weighted = self._weighted or sample_weight is not None or bool(class_weight)
         if self._weighted or y is None:
             return

@@ -6,7 +6,7 @@ import inspect
 import math
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -377,20 +377,31 @@ evaluation_calls = EvaluationCalls()
 def hear_labels(
     hear: Callable[[RecordedLoss], Returned | None], is_mine: Callable[[], bool], guard: FaultGuard
 ) -> Callable[[], None]:
-    """Hear the losses of class indices that may be differentiated; return what ends it.
+    """Hear the losses of class indices that may be differentiated; see `hear_losses`."""
+    names = functions_for("classes")
+    return hear_losses(lambda call: hear(call) if call.indexed else None, is_mine, guard, names)
+
+
+def hear_losses(
+    hear: Callable[[RecordedLoss], Returned | None],
+    is_mine: Callable[[], bool],
+    guard: FaultGuard,
+    names: Iterable[str] = COMMON,
+) -> Callable[[], None]:
+    """Hear the losses that may be differentiated; return what ends it.
 
     Args:
         hear: takes such a call, and returns what takes its result.
         is_mine: whether to hear a call that is made now.
         guard: runs the work.
+        names: of the functions.
     """
 
     def came(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Returned | None:
         call = _differentiable(name, arguments, options)
-        return hear(call) if call is not None and call.indexed else None
+        return None if call is None else hear(call)
 
-    functions = [_FUNCTIONS[name] for name in functions_for("classes")]
-    return overheard.join(functions, Listener(came, is_mine, guard))
+    return overheard.join([_FUNCTIONS[name] for name in names], Listener(came, is_mine, guard))
 
 
 def _differentiable(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> RecordedLoss | None:

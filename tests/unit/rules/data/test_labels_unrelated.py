@@ -272,3 +272,26 @@ class TestOrientedPairs:
     def test_needs_readings_to_compare(self):
         with pytest.raises(NotApplicable):
             LabelsUnrelated().from_pairs(OrientedPairs(8, 4, 4, 4, 4))
+
+
+class TestFlippedTargets:
+    @pytest.mark.parametrize(
+        ("kind", "fits"),
+        [("mask", (20, 25, 23, 19)), ("box", (40, 50, 0, 0)), ("mask", (70, 18, 0, 0)), ("box", (0, 0, 40, 50))],
+    )
+    def test_fires_where_many_rows_fit_mirrored(self, kind, fits):
+        finding = LabelsUnrelated().from_flips(OrientedPairs(96, kind=kind, fits=fits))
+        assert (finding.severity, finding.evidence["fits"]) == ("warning", list(fits))
+
+    @pytest.mark.parametrize("fits", [(90, 0, 0, 0), (0, 0, 90, 0), (80, 5, 5, 5), (50, 5, 0, 0)])
+    def test_is_silent_where_almost_all_fit_in_one_way(self, fits):
+        assert LabelsUnrelated().from_flips(OrientedPairs(96, fits=fits)) is None
+
+    def test_rows_of_batches_were_not_read_again(self):
+        with pytest.raises(NotApplicable):
+            LabelsUnrelated().from_pairs(OrientedPairs(96, fits=(90, 0, 0, 0)))
+
+    @pytest.mark.parametrize(("rows", "fits"), [(20, (10, 10, 0, 0)), (96, (10, 10, 10, 10)), (96, (0, 0, 0, 0))])
+    def test_needs_rows_that_fit(self, rows, fits):
+        with pytest.raises(NotApplicable):
+            LabelsUnrelated().from_flips(OrientedPairs(rows, kind="box", fits=fits))
