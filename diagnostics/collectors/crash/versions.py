@@ -134,9 +134,8 @@ def _argument_change(crash: Crash) -> dict[str, Any] | None:
 
 def _attribute_change(owner: str, name: str) -> dict[str, Any] | None:
     """Return what is known of an attribute or a module that is missing, or of the one that it was in."""
-    path = f"{owner}.{name}.".replace(
-        "tensorflow._api.v2.", "tensorflow."
-    )  # as TensorFlow 2 calls its own modules
+    # TensorFlow 2 calls its own modules so.
+    path = f"{owner}.{name}.".replace("tensorflow._api.v2.", "tensorflow.")
     changes = (change for change in _changes() if change["kind"] == "removed name")
     return next((change for change in changes if path.startswith(f"{change['call']}.{change['name']}.")), None)
 

@@ -275,10 +275,8 @@ def _crash(exception: re.Match[str], rest: Sequence[str], frames: Sequence[Frame
     name = exception["local"] or exception["name"].rpartition(".")[2]
     again = [index for index, line in enumerate(rest) if line == exception[0]]  # another process's, mixed in
     more = _rest_of_message(rest[: again[0] if again else None], name)
-    if (
-        exception["message"] is None and not next(iter(more), "").strip()
-    ):  # Python prints no message without a colon
-        more = []
+    if exception["message"] is None and not "".join(more[:1]).strip():
+        more = []  # Python prints no message without a colon
     message = "\n".join(_unmarked(line) for line in (exception["message"] or "", *more))
     return CrashFacts(name, message.strip(), outside_dispatch(frames), live=False)
 
