@@ -41,14 +41,11 @@ NEXT: tuple[Recogniser, ...] = (
     *pytorch.NEXT,
     *processes.RECOGNISERS,
     *versions.RECOGNISERS,
-)
-"""Asked if none of `RECOGNISERS` knows the crash: these know a message alone, others also what led to it."""
-
-LAST: tuple[Recogniser, ...] = (
     *shapes.RECOGNISERS,
     known.last,
 )
-"""Asked in order, and if nothing else recognises the crash: a wrong shape may have a cause that others know."""
+"""Asked in order if none of `RECOGNISERS` knows the crash: these know a message alone, others also what led to it.
+A wrong shape comes late, because it may have a cause that others know."""
 
 
 def symptoms(crash: Crash, cut: bool = True) -> list[Symptom]:
@@ -102,11 +99,9 @@ def _usual(crash: Crash) -> str:
 
 
 def _of_message(crash: Crash, cut: bool) -> list[Symptom]:
-    for recognise in (known.certain, line_cause):
-        if (certain := _recognised(recognise, crash)) is not None:
-            return [certain]
-    others = (*NEXT, *LAST, known.cut) if cut else (*NEXT, *LAST)
-    return list(_each(RECOGNISERS, crash)) or list(islice(_each(others, crash), 1))
+    certain = list(islice(_each((known.certain, line_cause), crash), 1))
+    others = (*NEXT, known.cut) if cut else NEXT
+    return certain or list(_each(RECOGNISERS, crash)) or list(islice(_each(others, crash), 1))
 
 
 def _each(recognisers: Iterable[Recogniser], crash: Crash) -> Iterator[Symptom]:
