@@ -82,9 +82,6 @@ def _is_library_class(owner: str, name: str) -> bool:
     return of_packages("of_libraries").fullmatch(f"{owner}.{name}") is not None
 
 
-_PASSES_ON = re.compile(r"deprecat|decorat|wrapper|functools|typeguard|contextlib", re.IGNORECASE)
-
-
 def calling_package(facts: CrashFacts) -> str | None:
     """Return the installed package whose own line failed; None if it is the user's, or is not known.
 
@@ -96,7 +93,8 @@ def calling_package(facts: CrashFacts) -> str | None:
     if not frames or frames[-1].yours:
         return None
     last = frames[-1]
-    if _PASSES_ON.search(f"{last.file} {last.function}") or re.search(r"[(\s]\*\*kwargs\)", last.code or ""):
+    wraps = of_packages("passes_on").search(f"{last.file} {last.function}")
+    if wraps or re.search(r"[(\s]\*\*kwargs\)", last.code or ""):
         return None
     found = of_packages("site").search(last.file)
     return None if found is None else found["package"] or found["at"]

@@ -17,9 +17,6 @@ MOST_ADVISED = 240  # characters of a sentence of advice
 _SENTENCE = re.compile(r"(?<=[a-z)\]'\"`0-9][.!?])\s+(?=[A-Z`'\"])|\n+")
 _WITHIN = re.compile(r"[,;:] (?=(?:please|try|use|consider|make sure|you (?:should|need|must|have to|can))\b)")
 
-_ALSO_OF_TENSORS = ("IndexError", "TypeError", "ValueError", "AssertionError", "NotImplementedError")
-"""What may be a library's judgement of tensors; of Python's other exceptions the name says enough."""
-
 
 def error_category(crash: CrashFacts) -> str | None:
     """Say what kind of failure it is, and what its line and numbers prove; None if nothing is known of it.
@@ -50,7 +47,7 @@ def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
     # Files of Python's own library have a whole path: those of packages are named from the package on.
     no_package = last is not None and (last.yours or re.match(r"[/\\]|[A-Za-z]:", last.file) is not None)
     in_pythons_words = (message or no_package) and of_packages("pythons_own").search(message)
-    if name in entries("python") and (in_pythons_words or name not in _ALSO_OF_TENSORS):
+    if name in entries("python") and (in_pythons_words or name not in entries("also_of_tensors")):
         whose = "" if last is None else " of the code's own" if last.yours else f" raised in {last.file}"
         article = "an" if name[0] in "AEIOU" else "a"
         what = f"{entries('python')[name]}{_at(crash)}"

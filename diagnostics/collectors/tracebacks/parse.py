@@ -15,6 +15,7 @@ from diagnostics.facts.where import is_user_code, shorten
 from . import tensorflow_format
 from .clean import LEVEL, NEAR, START, TIME, Line, streams
 from .formats import rewritten
+from .unknown_errors import entries
 
 CHAINED = (
     "During handling of the above exception, another exception occurred:",
@@ -34,12 +35,6 @@ _KNOWN = re.compile(rf"(?:{_ENDINGS}|Warning)$")
 _SAID = rf"(?P<said>(?P<name>[A-Za-z_][\w.]*{_ENDINGS})(?::.*|$))"
 _ALONE = re.compile(rf"^(?:(?:FAILED|ERROR) \S+::\S+ - |E {{3,}}|[ #>]+)?{_SAID}")  # or as pytest has it
 _LOGGED = re.compile(rf"^.{{1,150}}?(?:[\]:|>)-] *|\dZ? ){_SAID}")
-_REPORTS = (
-    "ProcessRaisedException",
-    "CellExecutionError",
-    "PapermillExecutionError",
-    "TuneError",
-)  # quote another's traceback
 LAUNCHERS = ("ChildFailedError", "CalledProcessError", "SignalException", "ProcessExitedException")
 WRAPPERS = ("DatasetGenerationError",)  # say no more than that the exception before them was raised
 _ASIDE = ("Exception ignored in", "--- Logging error ---")
@@ -136,7 +131,7 @@ def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:
 
 def _is_launchers(crash: CrashFacts) -> bool:
     own = any(frame.yours for frame in crash.frames)
-    return crash.exception in _REPORTS or (crash.exception in LAUNCHERS and not own)
+    return crash.exception in entries("reports") or (crash.exception in LAUNCHERS and not own)
 
 
 def _is_within(lines: list[Line], index: int) -> bool:

@@ -57,6 +57,9 @@ def of_unknown_errors():
         "underscored",
         "label_kernel",
         "set_to_block",
+        "passes_on",
+        "adds_positions",
+        "difference_in_loss",
     )
     of_names = [
         Written(f"packages:{name}", of_packages(name), name not in searched) for name in entries("packages")
