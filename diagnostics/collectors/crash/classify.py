@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import islice
 
 from diagnostics.collectors.tracebacks import python_errors
+from diagnostics.collectors.tracebacks.unknown_errors import entries
 from diagnostics.facts.crash import KnownFailure, Symptom
 from diagnostics.text.join import capitalized
 
@@ -40,14 +41,11 @@ NEXT: tuple[Recogniser, ...] = (
     *pytorch.NEXT,
     *processes.RECOGNISERS,
     *versions.RECOGNISERS,
-)
-"""Asked if none of `RECOGNISERS` knows the crash: these know a message alone, others also what led to it."""
-
-LAST: tuple[Recogniser, ...] = (
     *shapes.RECOGNISERS,
     known.last,
 )
-"""Asked in order, and if nothing else recognises the crash: a wrong shape may have a cause that others know."""
+"""Asked in order if none of `RECOGNISERS` knows the crash: these know a message alone, others also what led to it.
+A wrong shape comes late, because it may have a cause that others know."""
 
 
 def symptoms(crash: Crash, cut: bool = True) -> list[Symptom]:
@@ -66,12 +64,6 @@ def symptoms(crash: Crash, cut: bool = True) -> list[Symptom]:
     return [_with_values(fact, crash) for fact in found]
 
 
-_ABOUT_VALUES = frozenset({
-    "shape-mismatch", "mismatched-call", "refused-call", "unusable-setting", "broadcast-loss", "dtype-mismatch",
-    "labels-out-of-range", "token-ids-out-of-range", "metric-on-logits", "ragged-batch", "unbatchable-example",
-    "emptied-dataset", "device-mismatch", "no-gradient", "graph-misuse", "labels-missing", "batch-of-one",
-})  # fmt: skip
-"""Rules of which the values in the failed line are evidence: of an installation or a file they are none."""
 _FIRST_SENTENCE = re.compile(r"[.:] (?=[A-Z])")
 
 
@@ -81,7 +73,7 @@ def _with_values(fact: Symptom, crash: Crash) -> Symptom:
     A cause with numbers of a library's own check has its values already, and under better names.
     """
     values = told(crash.facts)
-    if not values or not isinstance(fact, KnownFailure) or fact.rule not in _ABOUT_VALUES:
+    if not values or not isinstance(fact, KnownFailure) or fact.rule not in entries("about_values"):
         return fact
     if not crash.facts.frames[-1].yours and re.search(r"\d", fact.cause):
         return fact
@@ -107,11 +99,9 @@ def _usual(crash: Crash) -> str:
 
 
 def _of_message(crash: Crash, cut: bool) -> list[Symptom]:
-    for recognise in (known.certain, line_cause):
-        if (certain := _recognised(recognise, crash)) is not None:
-            return [certain]
-    others = (*NEXT, *LAST, known.cut) if cut else (*NEXT, *LAST)
-    return list(_each(RECOGNISERS, crash)) or list(islice(_each(others, crash), 1))
+    certain = list(islice(_each((known.certain, line_cause), crash), 1))
+    others = (*NEXT, known.cut) if cut else NEXT
+    return certain or list(_each(RECOGNISERS, crash)) or list(islice(_each(others, crash), 1))
 
 
 def _each(recognisers: Iterable[Recogniser], crash: Crash) -> Iterator[Symptom]:

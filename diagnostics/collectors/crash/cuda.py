@@ -43,13 +43,6 @@ _CHECKED: dict[type[NotProbabilities | LabelBeyondOutputs | TokenBeyondEmbedding
     TokenBeyondEmbedding: re.compile(r"srcIndex < srcSelectDimSize|vectorized gather kernel index out of bounds"),
 }
 """The kernels' checks that have one cause."""
-_LABEL_KERNEL = re.compile(r"\b(?:(?:Spatial)?ClassNLLCriterion|NLLLoss(?:2d)?|MultiMarginCriterion)\.cuh?\b")
-"""Where the message names the file of the kernel: only labels are checked there."""
-
-_SET_TO_BLOCK = re.compile(  # not the message's own words, "consider passing CUDA_LAUNCH_BLOCKING=1"
-    r"CUDA_LAUNCH_BLOCKING ?= ?1 (?:\S{1,40} )?\S{0,80}python|CUDA_LAUNCH_BLOCKING['\"]\] ?= ?['\"]1"
-    r"|\b(?:with|set|setting|using|export|added) `?CUDA_LAUNCH_BLOCKING ?= ?1"
-)
 
 DATASETS_READ = 4  # each may take seconds
 MOST_LINES = 12  # a step with more calls than that is not narrowed down by listing them
@@ -66,7 +59,7 @@ def _asynchronous_error(crash: Crash, found: Found) -> AsynchronousErrorCrash:
         candidates=candidates(facts.frames) if facts.live else (),
         blocking=os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0")
         if facts.live
-        else _SET_TO_BLOCK.search(crash.log) is not None or None,
+        else of_packages("set_to_block").search(crash.log) is not None or None,
         kernel=kernel,
         assertion=check,
         simulated="simulated" in facts.message.lower(),
@@ -98,7 +91,7 @@ def _labels_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
     """Compare labels on the CPU with the number of outputs."""
     outputs = _outputs(crash)
     if outputs is None:
-        return LabelBeyondOutputs() if _LABEL_KERNEL.search(crash.facts.message) else None
+        return LabelBeyondOutputs() if of_packages("label_kernel").search(crash.facts.message) else None
     num_outputs, setting = outputs
     for labels, source in _labels(crash):
         classes = labels[labels != -100]

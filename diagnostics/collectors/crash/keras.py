@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from diagnostics.collectors.shared.arrays import LABEL_NAMES
+from diagnostics.collectors.tracebacks.unknown_errors import of_packages
 from diagnostics.facts.crash.data import (
     LabelBeyondOutputs,
     LabelsInInputsCrash,
@@ -174,10 +175,6 @@ def _outputs_setting(crash: Crash) -> str:
     return DENSE
 
 
-# A loss compares by subtracting; what it multiplies are the weights of the examples, which are another matter.
-_DIFFERENCE_IN_LOSS = re.compile(
-    r"\{\{node (gradient_tape/)?compile_loss/\S*(sub|SquaredDifference|squared_difference)"
-)
 _KERAS_LOSS = "keras/src/losses/losses.py"
 
 
@@ -210,7 +207,8 @@ def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
         prediction, target = one, other
     else:
         prediction, target = _by_model(crash, one, other)
-    if keras_loss or _DIFFERENCE_IN_LOSS.search(message) or (prediction is not None and _right_in_step(crash)):
+    in_loss = keras_loss or of_packages("difference_in_loss").search(message)
+    if in_loss or (prediction is not None and _right_in_step(crash)):
         return ShapesDiffer(prediction, target)
     return None
 

@@ -16,13 +16,6 @@ from diagnostics.facts.crash.memory import ModelMemory
 
 from .frames import Crash
 
-# Numbers kept for every trainable weight, by the optimizer's class, with its settings as they are by default.
-# From the pages of torch.optim and keras.optimizers: Adam keeps a mean and a mean square; a momentum is one more.
-_STATE_PER_WEIGHT = {
-    "adam": 2, "adamw": 2, "nadam": 2, "radam": 2, "adamax": 2, "lamb": 2, "adadelta": 2,
-    "adagrad": 1, "rmsprop": 1, "lion": 1, "ftrl": 2, "sgd": 0,
-}  # fmt: skip
-
 _BATCH_NAMES = ("batch", "inputs", "model_inputs", "xb", "images", "input_ids")
 _TOKEN_NAMES = ("input_ids", "token_ids")
 
@@ -96,7 +89,7 @@ def _state_to_come(optimizer: Any, trainable: int) -> int | None:
     """Return the bytes of state that the first step will make; None if this optimizer is not known."""
     if optimizer is None:
         return None
-    factor = _STATE_PER_WEIGHT.get(type(optimizer).__name__.lower())
+    factor = entries("state_per_weight").get(type(optimizer).__name__.lower())
     settings: Mapping[str, Any] = getattr(optimizer, "defaults", {})
     options = (settings.get(name, getattr(optimizer, name, 0)) for name in ("momentum", "amsgrad", "centered"))
     return None if factor is None else trainable * (factor + sum(map(bool, options)))

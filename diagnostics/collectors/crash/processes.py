@@ -49,9 +49,8 @@ def launcher_tail(crash: Crash) -> LauncherTail | None:
     found = find(f"{facts.exception}: {facts.message}", "launchers")
     if found is None:
         cut_off = facts.exception in ("", "errors") and facts.frames
-        return (
-            LauncherTail("torchrun") if cut_off and "ChildFailedError" in (facts.frames[-1].code or "") else None
-        )
+        raises = cut_off and "ChildFailedError" in (facts.frames[-1].code or "")
+        return LauncherTail("torchrun") if raises else None
     launcher, ended = found.kind, found.number("code")
     if launcher == "torchrun":
         text = f"{facts.message}\n{crash.log}"

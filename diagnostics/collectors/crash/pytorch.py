@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from diagnostics.collectors.shared.arrays import is_tensor, outputs_setting, to_array
-from diagnostics.collectors.tracebacks.unknown_errors import entries
+from diagnostics.collectors.tracebacks.unknown_errors import entries, of_packages
 from diagnostics.facts.crash import CheckpointKeysDiffer, DevicesDiffer, DtypesDiffer, KnownFailure
 from diagnostics.facts.crash.data import (
     LabelBeyondOutputs,
@@ -39,8 +39,6 @@ _ODD = (
     re.compile(r" and (?P<device>\w{1,8}(?::\d+)?)! \(when checking argument for argument (?P<name>\w{1,40}) in "),
 )
 """Newer and older releases name the argument that differs from the ones before it."""
-_DECOMPOSED = re.compile(r"^torch[\\/]_(?:decomp|meta_registrations|prims|prims_common|refs|subclasses)\b")
-"""Files in which an operation is made of others, whose arguments are called a and b."""
 
 
 def _holding(crash: Crash, *names: str, functions: Iterable[str] = ()) -> Mapping[str, Any] | None:
@@ -267,7 +265,7 @@ def _devices_differ(crash: Crash, found: Found) -> DevicesDiffer:
     message = crash.facts.message
     devices = tuple(dict.fromkeys(re.findall(r"\b(cpu|meta|mps|(?:cuda|xpu|hpu|npu):\d+|cuda)\b", message)))
     by_file = zip((frame.file for frame in reversed(crash.facts.frames)), crash.inward(), strict=False)
-    inward = [held for file, held in by_file if not _DECOMPOSED.search(file)]
+    inward = [held for file, held in by_file if not of_packages("decomposed").match(file)]
     apart = _apart(crash, inward, lambda tensor: str(tensor.device))
     parts = [part for variables in inward for part in _parts_of_module(variables)]
     odd = next((told for wording in _ODD if (told := wording.search(message))), None)
@@ -354,12 +352,9 @@ def _checkpoint_keys_differ(crash: Crash, found: Found) -> CheckpointKeysDiffer 
     return CheckpointKeysDiffer("" if model is None else model[1], missing, unexpected)
 
 
-_ADDS_POSITIONS = re.compile(r"\+=?\s*(?:self\.)?\w*\bpos(?:ition(?:al)?)?_?(?:emb|enc)\w*|\+=?\s*self\.pe\b")
-
-
 @NEXT.reading("torch-element-wise")
 def _positions(crash: Crash, found: Found) -> PositionsDiffer | None:
     """Recognise a table of positions by the line that adds it: the input is its first operand."""
-    if found.kind != "operands" or not _ADDS_POSITIONS.search(crash.facts.frames[-1].code or ""):
+    if found.kind != "operands" or not of_packages("adds_positions").search(crash.facts.frames[-1].code or ""):
         return None
     return PositionsDiffer(int(found["one"]), int(found["other"]))

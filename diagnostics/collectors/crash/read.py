@@ -21,8 +21,9 @@ from diagnostics.collectors.tracebacks.parse import (
 )
 from diagnostics.collectors.tracebacks.python_errors import is_python_error
 from diagnostics.collectors.tracebacks.tensorflow_format import IN_USER_CODE
+from diagnostics.collectors.tracebacks.unknown_errors import entries
 from diagnostics.errors import InvalidInput
-from diagnostics.facts.crash import CrashFacts, LauncherTail, Symptom, without_long_words
+from diagnostics.facts.crash import CrashFacts, LauncherTail, without_long_words
 from diagnostics.text.join import count_of
 
 from .by_frames import refused_call
@@ -141,7 +142,7 @@ def _in_lines(text: str) -> Iterator[_Explained]:
     """
     named = [failure.last for failure in named_lines(text)] if len(text) <= LONGEST else []
     for error in (*named, *no_traceback.endings(text)):
-        yield _QUOTED, error, *_symptoms(error, text)
+        yield _QUOTED, error, *symptoms(Crash(error, log=text))
 
 
 def _named_beside(text: str) -> _Explained | None:
@@ -154,10 +155,10 @@ def _quoted(text: str) -> _Explained | None:
     """Recognise a message that is quoted without its traceback; None if no rule knows it."""
     for cut in (False, True):
         for message in no_traceback.quoted_messages(text):
-            if found := _symptoms(message, text, cut):
+            if found := symptoms(Crash(message, log=text), cut):
                 # Only the line that was recognised, without its surroundings.
                 for line in no_traceback.lines_of(message):
-                    if repr(_symptoms(line, text, cut)) == repr(found):  # arrays do not compare as one
+                    if repr(symptoms(Crash(line, log=text), cut)) == repr(found):  # arrays do not compare as one
                         return _QUOTED, line, *found
                 return _QUOTED, message, *found
     return None
@@ -166,7 +167,7 @@ def _quoted(text: str) -> _Explained | None:
 def _warned(text: str) -> _Explained | None:
     """Recognise a warning, or a line that means nothing, where a text holds nothing else."""
     for warning in no_traceback.endings(text, "warnings"):
-        if found := _symptoms(warning, text, cut=False):
+        if found := symptoms(Crash(warning, log=text), cut=False):
             return _WARNING, warning, *found
     line = no_traceback.harmless(text)
     return None if line is None else (_WARNING, line)
@@ -182,7 +183,7 @@ def _cut_off(text: str) -> _Explained | None:
     """Take a traceback without its exception by its frames: they show which call failed."""
     frames = frames_in(text)
     crash = CrashFacts("", NO_EXCEPTION, frames, live=False)
-    if found := _symptoms(crash, text, cut=False):
+    if found := symptoms(Crash(crash, log=text), cut=False):
         return _WITHOUT_END, crash, *found
     return (_WITHOUT_END, crash) if frames and _FORWARD not in text else None
 
@@ -195,11 +196,6 @@ def _beside(fatal: CrashFacts, caught: Failure) -> CrashFacts:
         "knows, but the program went on after it: if it led to this one, pass that traceback alone."
     )
     return replace(fatal, nature=earlier if kind is None else f"{kind} {earlier}")
-
-
-def _symptoms(crash: CrashFacts, text: str, cut: bool = True) -> list[Symptom]:
-    """Return what is recognised in an error that a line of a text names."""
-    return symptoms(Crash(crash, log=text), cut)
 
 
 def _nothing_in(text: str) -> str:
@@ -238,13 +234,6 @@ def _in_order(found: Sequence[Failure], text: str) -> list[Failure]:
     return [*(own if root is not None else reversed(own)), *reports]
 
 
-_AFTERMATH = (
-    "KeyboardInterrupt", "SystemExit", "BrokenPipeError", "EOFError", "ConnectionResetError", "Empty",
-    "ConnectionRefusedError", "CancelledError", "SignalException", "Exit",
-)  # fmt: skip
-"""What ends a program, or its other processes, because something else has failed."""
-
-
 def _may_be_caught(last: Failure, earlier: Failure) -> bool:
     """Whether a process went on after a failure, so that it may have nothing to do with the last one."""
     return (
@@ -252,7 +241,7 @@ def _may_be_caught(last: Failure, earlier: Failure) -> bool:
         and last.line > earlier.line
         and not last.aside
         and not earlier.aside
-        and last.last.exception not in _AFTERMATH
+        and last.last.exception not in entries("aftermath")
         and bool(last.last.frames or earlier.last.frames)  # two that are only quoted may be of two runs
     )
 

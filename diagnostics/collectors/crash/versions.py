@@ -45,13 +45,11 @@ def _versions_differ(crash: Crash) -> KnownFailure | None:
 
 
 def _changed(change: dict[str, Any], caller: str | None, crash: CrashFacts) -> KnownFailure:
-    kind, package, name = change["kind"], change["package"], change["name"]
-    if kind == "removed name" and (package, change["version"]) == ("tensorflow", "2.0"):
-        kind = "contrib" if name == "contrib" else "TensorFlow 1"
+    package, name = change["package"], change["name"]
     by = f" The call is in {caller}." if caller and caller.replace("_", "-") != package else ""
     instead = change.get("instead", {}).get(name)
     use = f"{instead}, in place of {name}" if instead else f"leave out {name}"
-    return _told(kind, crash, **{**change, "by": by, "use": use})
+    return _told(change.get("said", change["kind"]), crash, **{**change, "by": by, "use": use})
 
 
 def _lacking(owner: str, name: str, kind: str, caller: str | None, crash: CrashFacts) -> KnownFailure:
@@ -84,9 +82,6 @@ def _is_library_class(owner: str, name: str) -> bool:
     return of_packages("of_libraries").fullmatch(f"{owner}.{name}") is not None
 
 
-_PASSES_ON = re.compile(r"deprecat|decorat|wrapper|functools|typeguard|contextlib", re.IGNORECASE)
-
-
 def calling_package(facts: CrashFacts) -> str | None:
     """Return the installed package whose own line failed; None if it is the user's, or is not known.
 
@@ -98,7 +93,8 @@ def calling_package(facts: CrashFacts) -> str | None:
     if not frames or frames[-1].yours:
         return None
     last = frames[-1]
-    if _PASSES_ON.search(f"{last.file} {last.function}") or re.search(r"[(\s]\*\*kwargs\)", last.code or ""):
+    wraps = of_packages("passes_on").search(f"{last.file} {last.function}")
+    if wraps or re.search(r"[(\s]\*\*kwargs\)", last.code or ""):
         return None
     found = of_packages("site").search(last.file)
     return None if found is None else found["package"] or found["at"]
@@ -121,31 +117,24 @@ def _argument_change(crash: Crash) -> dict[str, Any] | None:
     own = next((frame.code or "" for frame in reversed(frames) if frame.yours), crash.log)
     around = "\n".join([crash.log, own, *(frame.file for frame in frames)])
     inner = crash.log if not frames else "" if frames[-1].yours else frames[-1].file
+    of_one_library = compiled(tables(HISTORY)["of_one_library"])
     changes = [
         change
         for change in _changes()
         if change["kind"] != "removed name"
         and found["name"] == change["name"]
         and _is_call(change, found["owner"], found["call"], own, inner)
-        and (_is_of_one_library(change) or _mentions(change, around))
+        and (of_one_library.fullmatch("{package} {kind} {call}".format_map(change)) or _mentions(change, around))
     ]
     return changes[0] if len(changes) == 1 else None
 
 
 def _attribute_change(owner: str, name: str) -> dict[str, Any] | None:
     """Return what is known of an attribute or a module that is missing, or of the one that it was in."""
-    path = f"{owner}.{name}.".replace(
-        "tensorflow._api.v2.", "tensorflow."
-    )  # as TensorFlow 2 calls its own modules
+    # TensorFlow 2 calls its own modules so.
+    path = f"{owner}.{name}.".replace("tensorflow._api.v2.", "tensorflow.")
     changes = (change for change in _changes() if change["kind"] == "removed name")
     return next((change for change in changes if path.startswith(f"{change['call']}.{change['name']}.")), None)
-
-
-def _is_of_one_library(change: dict[str, Any]) -> bool:
-    if change["call"] == "Trainer" and change["package"] == "pytorch-lightning":
-        # gpus, progress_bar_refresh_rate and others are Lightning's words
-        return bool(change["kind"] == "removed")
-    return compiled(tables(HISTORY)["of_one_library"]).fullmatch(change["call"]) is not None
 
 
 def _is_call(change: dict[str, Any], owner: str | None, call: str, own: str, inner: str) -> bool:

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from .unknown_errors import of_packages
+
 START = "Traceback (most recent call last)"
 
 WHOLE = 2**19  # characters; of a longer text only what is near a traceback is looked at
@@ -41,10 +43,6 @@ _BOLD = re.compile(  # around a traceback's lines, where a page's markup was pas
 )
 _CUT_IN_PATH = re.compile(r'^[^"]*\bFile "[^"]{20,}$')  # by the right edge of a terminal
 
-_UNDERSCORED = re.compile(  # a class's __init__(), which a page shows as bold and a copy of it without underscores
-    r"\b(\w*(?:Trainer|Config|Arguments|Accelerator|Collator\w{0,30}|Callback|Tokenizer(?:Fast)?|Pipeline|Scheduler"
-    r"|Logger|Strategy|Checkpoint|Stopping))\.init(?=\(\) (?:got an|missing \d|takes ))"
-)
 _CALLED_INIT = re.compile(r"\binit\((?!\) (?:got|missing|takes))")  # a function of that name, as wandb.init(...)
 
 _TIME = (
@@ -104,7 +102,7 @@ def streams(text: str) -> list[Stream]:
 def with_underscores(text: str) -> str:
     """Write __init__ again where a page took its underscores for bold; a method called init is left as it is."""
     if ".init() " in text:
-        text = _UNDERSCORED.sub(r"\1.__init__", text)
+        text = of_packages("underscored").sub(r"\1.__init__", text)
     if "TypeError: init() " in text and "__" not in text and _CALLED_INIT.search(text) is None:
         text = text.replace("TypeError: init() ", "TypeError: __init__() ")
     return text

@@ -46,9 +46,6 @@ def _without_blocks(lines: list[Line]) -> list[Line]:
     for index, line in enumerate(lines):
         if index < passed:
             continue
-        if START in line.text and HEADING.match(line.text):
-            found.append(Line(line.number, f"{START}:"))
-            continue
         head = next((head for place in _PLACES if (head := place.match(line.text)) is not None), None)
         if head is None:
             found.append(line)
@@ -132,9 +129,7 @@ def _frames(box: list[Line]) -> Iterator[Line]:
     """Read the places and the marked lines in a box; a long path takes several rows."""
     place = ""
     for number, row in box:
-        if not row or row[0] in "╭╰│┌└|":
-            place = ""
-        elif row.startswith((" ", "❱", ">")):
+        if not row or row[0] in "╭╰│┌└| ❱>":
             place = ""
             if marked := _MARKED.match(row):
                 yield Line(number, f"    {marked['code'].strip('│ ')}")

@@ -15,20 +15,7 @@ MOST_READ = 2_000  # characters of a message
 MOST_ADVISED = 240  # characters of a sentence of advice
 
 _SENTENCE = re.compile(r"(?<=[a-z)\]'\"`0-9][.!?])\s+(?=[A-Z`'\"])|\n+")
-_ADVISES = re.compile(
-    r"^(?:(?:[Pp]lease(?! (?:help|let|tell|guide|advise|reply|respond|give me))|[Tt]ry|[Uu]se|[Cc]onsider"
-    r"|[Mm]ake sure|[Ee]nsure|[Ss]et|[Pp]ass|[Cc]all|[Cc]heck)\b"
-    r"|(?:[Ee]ither|[Ii]nstall|[Ss]witch|[Rr]emove|[Ss]pecify|[Pp]rovide|[Aa]dd|[Pp]erhaps|[Dd]id you|[Cc]hoose)\b"
-    r"|(?:[Ee]xpected|[Ss]upported|[Aa]vailable|[Vv]alid|[Aa]llowed|If you|It (?:must|should)|Should be)\b"
-    r"|You (?:can|should|need|must|may|have to|might)\b"
-    r"|To (?:fix|avoid|use|enable|disable|do|load|train|resolve|solve)\b)"
-)
-_IS_TOLD = re.compile(r"[Ee]xpected\b[^\n]{0,200}\b(?:got|received|found|but)\b")
-"""What came in place of something else is no advice."""
 _WITHIN = re.compile(r"[,;:] (?=(?:please|try|use|consider|make sure|you (?:should|need|must|have to|can))\b)")
-
-_ALSO_OF_TENSORS = ("IndexError", "TypeError", "ValueError", "AssertionError", "NotImplementedError")
-"""What may be a library's judgement of tensors; of Python's other exceptions the name says enough."""
 
 
 def error_category(crash: CrashFacts) -> str | None:
@@ -60,7 +47,7 @@ def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
     # Files of Python's own library have a whole path: those of packages are named from the package on.
     no_package = last is not None and (last.yours or re.match(r"[/\\]|[A-Za-z]:", last.file) is not None)
     in_pythons_words = (message or no_package) and of_packages("pythons_own").search(message)
-    if name in entries("python") and (in_pythons_words or name not in _ALSO_OF_TENSORS):
+    if name in entries("python") and (in_pythons_words or name not in entries("also_of_tensors")):
         whose = "" if last is None else " of the code's own" if last.yours else f" raised in {last.file}"
         article = "an" if name[0] in "AEIOU" else "a"
         what = f"{entries('python')[name]}{_at(crash)}"
@@ -94,8 +81,9 @@ def advice_in(message: str) -> list[str]:
     sentences = (" ".join(said.split()) for said in _SENTENCE.split(message[:MOST_READ]))
     found: list[str] = []
     for sentence in sentences:
-        part = sentence if _ADVISES.match(sentence) else next(iter(_WITHIN.split(sentence, maxsplit=1)[1:]), "")
-        if 12 < len(part) <= MOST_ADVISED and not _IS_TOLD.match(part):
+        within = "".join(_WITHIN.split(sentence, maxsplit=1)[1:])
+        part = sentence if of_packages("advises").match(sentence) else within
+        if 12 < len(part) <= MOST_ADVISED and not of_packages("is_told").match(part):
             found.append(part.rstrip("."))
     return found[:2]
 

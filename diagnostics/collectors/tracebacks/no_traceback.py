@@ -12,29 +12,16 @@ from collections.abc import Iterator
 from diagnostics.collectors.crash.messages.table import find
 from diagnostics.facts.crash import CrashFacts
 
-from .unknown_errors import entries, search
+from .unknown_errors import entries, of_packages, search
 
 MOST_LINES = 60  # of a text that is taken for a quoted message; a longer one is a log, in which words mean less
 
-_NO_ERROR = re.compile(  # source code, warnings, and what is logged below the level of an error; NCCL's is WARN
-    r"^\s*(?:raise|def|class|return|import|from|assert|if|elif|while|with|except|print|for(?= [\w, ()]{1,80} in ))"
-    r"\b.*[:)]\s*$"
-    r"|Warning:|\b(?:DEBUG|INFO|(?<!NCCL )WARN|WARNING)\b"
-)
-_LISTED = re.compile(  # places and source, as a notebook shows them
-    r"^(?:\s*-+> ?\d{1,6}| {3,}\d{1,6})(?: {2,}\S|\s*$)"
-    r"|^(?:File )?\S{1,300}\.pyc?(?::\d{1,6},)? in [\w.<>]{1,80}\("
-)
-_ENDS_RUN = (
-    "ran out of data; interrupting training",  # a warning, as Keras has it
-    "Error reported to Coordinator",  # logged as information, by TensorFlow 1
-    "Assertion `",  # of a kernel
-)
 _WIDE = str.maketrans(
     {"\N{FULLWIDTH COLON}": ": ", "\N{FULLWIDTH COMMA}": ", ", "\N{RIGHT SINGLE QUOTATION MARK}": "'"}
 )
 _QUOTES = ("`", '"', "**", ": ", "Invalid argument: ")  # what stands before a quoted message
 _ERROR = r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)"
+_COMMENT = re.compile(r"  # [^\n]*")  # of a line of source: what it may raise did not happen
 _NAMED = re.compile(  # in backticks to the next of them, else to the end of the line
     rf"`(?P<quoted>{_ERROR}): (?P<words>[^`]+)|(?<![A-Za-z0-9_.])(?P<name>{_ERROR}): ?(?P<message>.+)"
 )
@@ -59,7 +46,8 @@ def endings(text: str, table: str = "endings") -> Iterator[CrashFacts]:
     """Yield how the process ended, or what else a known wording says, by the rows of a table."""
     for row in entries(table):
         if (found := search(row, text)) is not None:
-            exception, message = (row[key].format_map(found.groupdict()) for key in ("exception", "message"))
+            said = (row["exception"], row.get("message", "{0}"))
+            exception, message = (words.format(found[0], **found.groupdict()) for words in said)
             yield CrashFacts(exception, message.strip(" \n`*"), (), live=False)
 
 
@@ -97,9 +85,10 @@ def harmless(text: str) -> CrashFacts | None:
 
 
 def _may_end_a_run(line: str) -> bool:
-    if any(words in line for words in _ENDS_RUN):
+    if of_packages("ends_run").search(line):
         return True
-    return not (_NO_ERROR.search(line) or _LISTED.match(line) or next(endings(line, "warnings"), None))
+    is_none = of_packages("no_error").search(line) or of_packages("listed").match(line)
+    return not (is_none or next(endings(line, "warnings"), None))
 
 
 def lines_of(quoted: CrashFacts) -> Iterator[CrashFacts]:
@@ -125,14 +114,6 @@ def named_error(text: str) -> CrashFacts | None:
     for message in quoted_messages(text):
         lines = list(lines_of(message))
         named = (line for line in reversed(lines) if line.exception)
-        return next(named, None) or next((own for line in lines for own in _in_pythons_words(line.message)), None)
+        plain = (_COMMENT.sub("", line.message) for line in lines)
+        return next(named, None) or next((own for line in plain for own in endings(line, "words")), None)
     return None
-
-
-_COMMENT = re.compile(r"  # [^\n]*")  # of a line of source: what it may raise did not happen
-
-
-def _in_pythons_words(line: str) -> Iterator[CrashFacts]:
-    for row in entries("words"):
-        if found := search(row, _COMMENT.sub("", line)):
-            yield CrashFacts(row["exception"], found[0], (), live=False)

@@ -15,6 +15,7 @@ from diagnostics.facts.where import is_user_code, shorten
 from . import tensorflow_format
 from .clean import LEVEL, NEAR, START, TIME, Line, streams
 from .formats import rewritten
+from .unknown_errors import entries
 
 CHAINED = (
     "During handling of the above exception, another exception occurred:",
@@ -34,12 +35,6 @@ _KNOWN = re.compile(rf"(?:{_ENDINGS}|Warning)$")
 _SAID = rf"(?P<said>(?P<name>[A-Za-z_][\w.]*{_ENDINGS})(?::.*|$))"
 _ALONE = re.compile(rf"^(?:(?:FAILED|ERROR) \S+::\S+ - |E {{3,}}|[ #>]+)?{_SAID}")  # or as pytest has it
 _LOGGED = re.compile(rf"^.{{1,150}}?(?:[\]:|>)-] *|\dZ? ){_SAID}")
-_REPORTS = (
-    "ProcessRaisedException",
-    "CellExecutionError",
-    "PapermillExecutionError",
-    "TuneError",
-)  # quote another's traceback
 LAUNCHERS = ("ChildFailedError", "CalledProcessError", "SignalException", "ProcessExitedException")
 WRAPPERS = ("DatasetGenerationError",)  # say no more than that the exception before them was raised
 _ASIDE = ("Exception ignored in", "--- Logging error ---")
@@ -136,7 +131,7 @@ def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:
 
 def _is_launchers(crash: CrashFacts) -> bool:
     own = any(frame.yours for frame in crash.frames)
-    return crash.exception in _REPORTS or (crash.exception in LAUNCHERS and not own)
+    return crash.exception in entries("reports") or (crash.exception in LAUNCHERS and not own)
 
 
 def _is_within(lines: list[Line], index: int) -> bool:
@@ -275,10 +270,8 @@ def _crash(exception: re.Match[str], rest: Sequence[str], frames: Sequence[Frame
     name = exception["local"] or exception["name"].rpartition(".")[2]
     again = [index for index, line in enumerate(rest) if line == exception[0]]  # another process's, mixed in
     more = _rest_of_message(rest[: again[0] if again else None], name)
-    if (
-        exception["message"] is None and not next(iter(more), "").strip()
-    ):  # Python prints no message without a colon
-        more = []
+    if exception["message"] is None and not "".join(more[:1]).strip():
+        more = []  # Python prints no message without a colon
     message = "\n".join(_unmarked(line) for line in (exception["message"] or "", *more))
     return CrashFacts(name, message.strip(), outside_dispatch(frames), live=False)
 

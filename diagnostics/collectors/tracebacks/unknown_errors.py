@@ -22,9 +22,9 @@ def entries(name: str) -> Any:
     return tables(FILE)[name]
 
 
-def search(row: dict[str, Any], text: str, key: str = "pattern") -> re.Match[str] | None:
-    """Search a text for the pattern of a row, or for another that it has under `key`."""
-    return compiled(row[key]).search(text)
+def search(row: dict[str, Any], text: str) -> re.Match[str] | None:
+    """Search a text for the pattern of a row."""
+    return compiled(row["pattern"]).search(text)
 
 
 @functools.cache
@@ -33,6 +33,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
+@functools.cache
 def of_packages(name: str) -> re.Pattern[str]:
     """Return a pattern of the names of packages, or of what is in them."""
     named = entries("packages")

@@ -10,19 +10,7 @@ from typing import Literal
 from diagnostics.facts.frozen import frozen
 from diagnostics.facts.where import Where
 
-from .data import (
-    LabelBeyondOutputs,
-    LabelsInInputsCrash,
-    LossMissing,
-    NoPathToParameters,
-    NotProbabilities,
-    RaggedColumns,
-    ShapesDiffer,
-    TargetMissing,
-    TextInInputs,
-    TokenBeyondEmbedding,
-    TokensMissing,
-)
+from .data import DataSymptom
 from .memory import KeptMemory, OutOfMemoryCrash
 from .shapes import ShapeSymptom
 
@@ -308,18 +296,8 @@ class KnownFailure:
 
 
 Symptom = (
-    LabelBeyondOutputs
-    | RaggedColumns
-    | TokenBeyondEmbedding
-    | TokensMissing
-    | TextInInputs
-    | LossMissing
-    | NoPathToParameters
+    DataSymptom
     | DevicesDiffer
-    | LabelsInInputsCrash
-    | TargetMissing
-    | ShapesDiffer
-    | NotProbabilities
     | AsynchronousErrorCrash
     | OutOfMemoryCrash
     | KeptMemory

@@ -173,3 +173,19 @@ class NotProbabilities:
 
     lowest: float | None = None
     highest: float | None = None
+
+
+DataSymptom = (
+    LabelBeyondOutputs
+    | RaggedColumns
+    | TokenBeyondEmbedding
+    | TokensMissing
+    | TextInInputs
+    | LossMissing
+    | NoPathToParameters
+    | LabelsInInputsCrash
+    | TargetMissing
+    | ShapesDiffer
+    | NotProbabilities
+)
+"""What is recognised of data, loss and backward pass."""

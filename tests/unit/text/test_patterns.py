@@ -52,6 +52,14 @@ def of_unknown_errors():
         "of_packages",
         "pythons_own",
         "excludes",
+        "no_error",
+        "ends_run",
+        "underscored",
+        "label_kernel",
+        "set_to_block",
+        "passes_on",
+        "adds_positions",
+        "difference_in_loss",
     )
     of_names = [
         Written(f"packages:{name}", of_packages(name), name not in searched) for name in entries("packages")

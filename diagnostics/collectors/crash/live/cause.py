@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import difflib
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -178,12 +177,9 @@ def _several_values(message: str, failed: Expression, node: ast.AST, own: bool =
     return None
 
 
-_ABOUT_NONE = re.compile(r"\bNone(?:Type)?\b")
-
-
 def _nothing(message: str, failed: Expression, node: ast.AST) -> Proof | None:
     """Name the one value that is None."""
-    if not _ABOUT_NONE.search(message):
+    if not compiled(tables(FILE)["None"]["words"]).search(message):
         return None
     node = node.value if isinstance(node, ast.Attribute | ast.Subscript) else node
     inner = Expression(node, failed.path, failed.names)
@@ -303,13 +299,6 @@ def _unpacked(message: str, failed: Expression, node: ast.Tuple | ast.List) -> P
     return _proof("unpacked", failed, source, value, wanted=wanted, names=names, keys=of_dict, instead=instead)
 
 
-_DEVICES = re.compile(r"\bdevices?\b")
-_ON_SAME_DEVICE = (
-    "bool", "float", "long", "half", "unsqueeze", "squeeze", "view", "reshape", "expand", "transpose",
-)  # fmt: skip
-"""Methods of tensors that leave their result on the same device, as an index and a comparison do."""
-
-
 def _base(node: ast.expr) -> ast.expr:
     """Return what an expression takes its tensor from: `self.mask` of `self.mask[:, :T] == 0`."""
     while True:
@@ -320,7 +309,7 @@ def _base(node: ast.expr) -> ast.expr:
                 node = node.left
             case ast.UnaryOp():
                 node = node.operand
-            case ast.Call(func=ast.Attribute(attr=name, value=inner)) if name in _ON_SAME_DEVICE:
+            case ast.Call(func=ast.Attribute(attr=name, value=inner)) if name in tables(FILE)["on_same_device"]:
                 node = inner
             case _:
                 return node
@@ -328,7 +317,7 @@ def _base(node: ast.expr) -> ast.expr:
 
 def _devices(message: str, failed: Expression, node: ast.AST) -> Proof | None:
     """Name a tensor that does not move with its module, because it is neither a parameter nor a buffer."""
-    if not _DEVICES.search(message):
+    if not compiled(tables(FILE)["devices"]["words"]).search(message):
         return None
     bases = (_base(operand) for operand in failed.operands())
     known = {shown(base): evaluate(base, failed.names) for base in bases}

@@ -129,8 +129,6 @@ def item_of(value: Any, key: Any) -> Any:
         if is_a(value, kind) and type(key) is int:
             length = int(kind.__len__(value))
             return kind.__getitem__(value, key) if -length <= key < length else MISSING
-    if is_of_library(value) and class_of(value) == "Size" and type(key) is int:
-        return int(value[key]) if -len(value) <= key < len(value) else MISSING
     return MISSING
 
 
@@ -158,11 +156,8 @@ def evaluate(node: ast.AST | None, names: Mapping[str, Any]) -> Any:
             one, other = evaluate(node.left, names), evaluate(node.right, names)
             if type(one) not in _NUMBERS or type(other) not in _NUMBERS:
                 return MISSING
-            return (
-                MISSING
-                if other == 0 and not isinstance(node.op, ast.Add | ast.Sub | ast.Mult)
-                else (_OPERATORS[type(node.op)](one, other))
-            )
+            by_zero = other == 0 and isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod)
+            return MISSING if by_zero else _OPERATORS[type(node.op)](one, other)
         case ast.Call():
             return _returned(node, names)
     return MISSING
