@@ -32,9 +32,9 @@ from diagnostics.collectors.pytorch.batch import (
     describe_source,
     is_single,
     loss_in,
-    one_row,
     prediction_if_any,
     prediction_in,
+    some_rows,
     split_batch,
     with_inputs,
 )
@@ -395,7 +395,7 @@ class PyTorchPipeline(Pipeline):
         try:
             with torch.no_grad():
                 for row in range(size):
-                    loss, _ = self.compute(model.eval(), one_row(self._batch, row, size))
+                    loss, _ = self.compute(model.eval(), some_rows(self._batch, slice(row, row + 1), size))
                     if not math.isfinite(float(loss)):
                         rows.append(row)
         except Exception:

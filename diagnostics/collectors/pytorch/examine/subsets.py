@@ -14,6 +14,7 @@ from diagnostics.collectors.pytorch.batch import (
     is_single,
     prediction_if_any,
     prediction_in,
+    some_rows,
     split_batch,
 )
 from diagnostics.collectors.pytorch.losses import (
@@ -90,7 +91,7 @@ class TorchSubsets:
         Raises:
             UsersCodeRaised: model or loss cannot take so few examples.
         """
-        batch = _cut(self._batch, torch.as_tensor(chosen), self._size)
+        batch = some_rows(self._batch, torch.as_tensor(chosen), self._size)
 
         def step(model: nn.Module, _number: int) -> Tensor:
             computed, outputs = self._compute(model, batch)
@@ -212,18 +213,6 @@ def _joined(one: Any, other: Any, size: int, added: int) -> Any:
         parts = [_joined(*both, size, added) for both in zip(one, other, strict=True)]
         return type(one)(*parts) if hasattr(one, "_fields") else type(one)(parts)
     raise _Differs
-
-
-def _cut(batch: Any, chosen: Tensor, size: int) -> Any:
-    """Cut examples out of a batch; what has another first axis stays whole."""
-    if isinstance(batch, Tensor):
-        return batch[chosen.to(batch.device)] if batch.ndim and batch.shape[0] == size else batch
-    if isinstance(batch, Mapping):
-        return {name: _cut(part, chosen, size) for name, part in batch.items()}
-    if isinstance(batch, list | tuple):
-        parts = [_cut(part, chosen, size) for part in batch]
-        return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
-    return batch
 
 
 def _classes_in(batch: Any) -> frozenset[int]:

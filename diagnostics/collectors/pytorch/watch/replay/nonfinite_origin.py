@@ -18,6 +18,7 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPa
 from diagnostics.collectors.pytorch.watch.record.step_log import NonFiniteStep
 from diagnostics.collectors.pytorch.watch.replay.module_calls import calls_seen
 from diagnostics.collectors.pytorch.watch.replay.replay import Found, largest_output, search, twin
+from diagnostics.collectors.shared.arrays import with_parts
 from diagnostics.facts.nonfinite import OriginFacts, OverflowFacts
 
 
@@ -162,11 +163,7 @@ def _widened(inputs: Any) -> Any:
     """Copy the inputs, floats of half precision as float32."""
     if isinstance(inputs, Tensor):
         return inputs.float() if inputs.is_floating_point() else inputs.clone()
-    if isinstance(inputs, list | tuple):
-        return type(inputs)(_widened(part) for part in inputs)
-    if isinstance(inputs, dict):
-        return {key: _widened(part) for key, part in inputs.items()}
-    return inputs
+    return with_parts(inputs, _widened)
 
 
 def _why_unusable(passes: Sequence[CapturedPass]) -> str:

@@ -20,6 +20,7 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import (
     settings_of,
     tensors,
 )
+from diagnostics.collectors.shared.arrays import with_parts
 from diagnostics.facts.nonfinite import FrameFacts, OriginKind
 
 from .module_calls import Call, Point, broken_rows, calls_seen, value_range
@@ -125,11 +126,7 @@ def _fresh(inputs: Any, gradient: bool) -> Any:
     if isinstance(inputs, Tensor):
         wanted = gradient and inputs.is_floating_point()
         return inputs.detach().requires_grad_(wanted).clone() if wanted else inputs.clone()
-    if isinstance(inputs, list | tuple):
-        return type(inputs)(_fresh(part, gradient) for part in inputs)
-    if isinstance(inputs, dict):
-        return {key: _fresh(part, gradient) for key, part in inputs.items()}
-    return inputs
+    return with_parts(inputs, lambda part: _fresh(part, gradient))
 
 
 def _in_forward(calls: list[Call], inputs: Any) -> Found:
