@@ -20,8 +20,7 @@ from diagnostics.collectors.keras.model import layer_activations
 from diagnostics.collectors.keras.values import current
 from diagnostics.collectors.keras.weights import units_of
 from diagnostics.collectors.shared.equal_units import units_alike
-from diagnostics.collectors.shared.overfit_plan import Stopwatch, larger
-from diagnostics.collectors.shared.overfit_run import Plan, Run
+from diagnostics.collectors.shared.overfit_plan import Plan, Run, Stopwatch, larger
 from diagnostics.facts.layers import ActivationFacts
 
 Weights = list[Any]

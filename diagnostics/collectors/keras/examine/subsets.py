@@ -16,7 +16,7 @@ from diagnostics.collectors.keras.losses import recognise_loss
 from diagnostics.collectors.keras.model import last_activation
 from diagnostics.collectors.keras.optimizer import full_rate, inner_optimizer, optimizer_like
 from diagnostics.collectors.shared.loss_match import Recognised
-from diagnostics.collectors.shared.overfit_run import Plan, Run
+from diagnostics.collectors.shared.overfit_plan import Plan, Run
 from diagnostics.collectors.shared.pipeline import CannotJudge, users_code
 from diagnostics.collectors.subset_trials.answers import Answers, Seen, binary_answers, class_answers
 from diagnostics.collectors.subset_trials.choice import MIN_EXAMPLES, MOST_BATCHES, Rows, digests

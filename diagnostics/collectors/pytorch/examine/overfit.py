@@ -20,8 +20,16 @@ from diagnostics.collectors.pytorch.losses import REGRESSIONS, unit_scale_loss
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder
 from diagnostics.collectors.pytorch.symmetry import rows_alike
 from diagnostics.collectors.shared.loss_match import Recognised
-from diagnostics.collectors.shared.overfit_plan import POOL_BATCHES, Pool, Stopwatch, larger, overfit, pool_of
-from diagnostics.collectors.shared.overfit_run import Plan, Run
+from diagnostics.collectors.shared.overfit_plan import (
+    POOL_BATCHES,
+    Plan,
+    Pool,
+    Run,
+    Stopwatch,
+    larger,
+    overfit,
+    pool_of,
+)
 from diagnostics.collectors.shared.pipeline import StageFailed
 from diagnostics.facts.pipeline import Fact
 
