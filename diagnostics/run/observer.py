@@ -265,8 +265,7 @@ class ScriptObserver:
         self._trainings.guard.attempt(self._metrics.find_trainers)
 
     def _with_models(self, _module: ModuleType) -> None:
-        from diagnostics.collectors.pytorch.added_tokens import embedding_rows
-        from diagnostics.collectors.pytorch.new_weights import new_weights
+        from diagnostics.collectors.pytorch.new_weights import embedding_rows, new_weights
 
         self._at_close.callback(embedding_rows.listen(self._trainings.guard))
         self._at_close.callback(new_weights.listen_to_transformers(self._trainings.guard))

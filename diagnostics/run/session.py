@@ -24,11 +24,11 @@ from diagnostics.report.contents import StageResult, Status
 from diagnostics.report.loggers import Alerts
 from diagnostics.report.merge import TrainingReports, merged
 from diagnostics.report.report import Report
+from diagnostics.run.output import Delivery
 from diagnostics.text.join import count_of, duration
 
 from .compared_rates import without_bad_trials
 from .cpu_rerun import run_again
-from .delivery import Delivery
 from .extra import Extra
 from .library_modules import LibraryModules
 from .observer import ScriptObserver

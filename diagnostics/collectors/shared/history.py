@@ -10,6 +10,8 @@ from diagnostics.facts.array import Array
 
 RECENT = 1024  # rows kept in full, the latest ones
 OLDER = 1024  # rows kept of everything before them
+OFTEN = 32  # looks, after which only every eighth is taken: of a long run that is plenty, and costs less
+SELDOM = 8
 
 
 class History:
@@ -100,3 +102,19 @@ class History:
                 return
         self._older[self._kept] = self._ring[place]
         self._kept += 1
+
+
+def is_sampled_step(step: int, every: int) -> bool:
+    """Whether weights, updates and activations are measured in a step.
+
+    Steps 0, 1, 2, 4, 8, … up to the first multiple of `every`, each multiple of it, and after `OFTEN` of those
+    only each `SELDOM`th. With ``every=1`` all steps.
+
+    Args:
+        step: counted from 0.
+        every: steps between two samples, at least 1.
+    """
+    look, between = divmod(step, every)
+    if between:
+        return not look and step & (step - 1) == 0
+    return every == 1 or look < OFTEN or not look % SELDOM

@@ -17,8 +17,7 @@ import tensorflow as tf
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.collectors.keras.step_values import StepValues
-from diagnostics.collectors.keras.values import current
+from diagnostics.collectors.keras.values import StepValues, current
 from diagnostics.collectors.shared.script_line import script_line
 from diagnostics.facts.loss_graph import LEAF, LossGraph, Node, Operand, RowsRead, Shape, rows_read
 from diagnostics.facts.where import Where

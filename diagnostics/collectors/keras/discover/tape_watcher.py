@@ -11,13 +11,11 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.keras.optimizer import steps_made, why_rate_is_unknown
-from diagnostics.collectors.keras.step_values import StepValues
-from diagnostics.collectors.keras.values import number_of
+from diagnostics.collectors.keras.values import StepValues, number_of
 from diagnostics.collectors.keras.watch.fit_watcher import LOSS_FIELDS, gradient_fields, sample_fields
 from diagnostics.collectors.keras.watch.watcher import allocated_memory
 from diagnostics.collectors.keras.weights import Weights, not_finite
-from diagnostics.collectors.shared.history import History
-from diagnostics.collectors.shared.sampling import is_sampled_step
+from diagnostics.collectors.shared.history import History, is_sampled_step
 from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.facts.array import Array
 from diagnostics.facts.calls import TapesWithoutGradient

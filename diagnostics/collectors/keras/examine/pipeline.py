@@ -57,7 +57,7 @@ from diagnostics.collectors.keras.replayable import python_functions
 from diagnostics.collectors.keras.state import generators_of, global_states_kept
 from diagnostics.collectors.shared.input_sample import samples_of_batches
 from diagnostics.collectors.shared.learnability import KeptRows
-from diagnostics.collectors.shared.loss_match import Recognised
+from diagnostics.collectors.shared.loss_match import Recognised, at_unit_scale, is_far_above_chance
 from diagnostics.collectors.shared.overfit_plan import (
     AWAITS_END,
     POOL_BATCHES,
@@ -72,7 +72,6 @@ from diagnostics.collectors.shared.overfit_plan import (
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, UsersCodeRaised, users_code
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import SECONDS, compared_rows, input_columns, row_digest
-from diagnostics.collectors.shared.unit_scale import at_unit_scale, is_far_above_chance
 from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import InputFacts, InputSample, TargetSides
 from diagnostics.facts.layers import LayerFacts

@@ -17,8 +17,7 @@ from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.keras import internals
 from diagnostics.collectors.keras.model import has_own_train_step, has_parts_weights
 from diagnostics.collectors.keras.optimizer import inner_optimizer, settings_of
-from diagnostics.collectors.keras.step_values import StepValues
-from diagnostics.collectors.keras.values import number_of
+from diagnostics.collectors.keras.values import StepValues, number_of
 from diagnostics.collectors.shared.fingerprint import (
     LAYERS,
     NUMBERS,

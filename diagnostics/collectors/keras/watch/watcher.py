@@ -17,9 +17,8 @@ from diagnostics.collectors.keras.optimizer import steps_made, why_rate_is_unkno
 from diagnostics.collectors.keras.values import current
 from diagnostics.collectors.keras.weights import LIMIT, Weights, compiled, not_finite
 from diagnostics.collectors.probe import Probes
-from diagnostics.collectors.shared.history import History
+from diagnostics.collectors.shared.history import History, is_sampled_step
 from diagnostics.collectors.shared.input_sample import Collected, samples, take_arrays
-from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.collectors.system.process_memory import resident_memory
 from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import InputSample

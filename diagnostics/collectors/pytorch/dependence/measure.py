@@ -21,11 +21,10 @@ from diagnostics.collectors.shared.dependence.examples import (
     moved_by_place,
 )
 from diagnostics.collectors.shared.dependence.future import compare_future, reads_ahead
-from diagnostics.collectors.shared.dependence.inputs import compare_inputs, used_of_first
+from diagnostics.collectors.shared.dependence.inputs import compare_inputs, compare_steps, used_of_first
 from diagnostics.collectors.shared.dependence.linearity import find_linear
 from diagnostics.collectors.shared.dependence.packing import compare_packed
 from diagnostics.collectors.shared.dependence.statistics import compare_statistics
-from diagnostics.collectors.shared.dependence.steps import compare_steps
 from diagnostics.collectors.shared.dependence.subject import NO_TIME, OutOfTime, Unclear, by_part
 from diagnostics.errors import typed_message
 from diagnostics.facts.dependence import DependenceFacts, PooledPadding, UntrainedFacts

@@ -24,7 +24,6 @@ from diagnostics.collectors.pytorch.activations import (
     last_function,
     output_facts,
 )
-from diagnostics.collectors.pytorch.added_tokens import embedding_rows
 from diagnostics.collectors.pytorch.batch import (
     call_loss,
     call_model,
@@ -66,16 +65,16 @@ from diagnostics.collectors.pytorch.model import (
     several_ranks,
     uncompiled,
 )
+from diagnostics.collectors.pytorch.new_weights import embedding_rows
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder, full_rate, like, optimizer_facts, warms_up
 from diagnostics.collectors.pytorch.state import kept, random_states_kept
 from diagnostics.collectors.pytorch.worker_generators import worker_facts
 from diagnostics.collectors.shared.arrays import flat, is_tensor, name_of, target_name, to_array
 from diagnostics.collectors.shared.dataset_rows import fresh_iterator, is_iterable_only, private
-from diagnostics.collectors.shared.loss_match import Recognised
+from diagnostics.collectors.shared.loss_match import Recognised, at_unit_scale, is_far_above_chance
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, users_code
 from diagnostics.collectors.shared.reread import MOST_ROWS, Source, deep_copy, reread, seed_globals
 from diagnostics.collectors.shared.split_overlap import compared_rows
-from diagnostics.collectors.shared.unit_scale import at_unit_scale, is_far_above_chance
 from diagnostics.facts.data import RereadFacts
 from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.facts.layers import LayerFacts

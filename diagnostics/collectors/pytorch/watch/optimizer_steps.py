@@ -13,7 +13,7 @@ from diagnostics.collectors.pytorch.watch.record.calls.order import CallOrder
 from diagnostics.collectors.pytorch.watch.record.step_log import Gradient, StepRecord
 from diagnostics.collectors.pytorch.watch.record.update_size import UpdateMeasure
 from diagnostics.collectors.pytorch.watch.replay.replay_buffer import ReplayBuffer
-from diagnostics.collectors.shared.sampling import is_sampled_step
+from diagnostics.collectors.shared.history import is_sampled_step
 
 from .pending_steps import PendingSteps
 from .training_probe import TrainingProbe, WatchedModel
