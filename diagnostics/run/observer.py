@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 
-from diagnostics.collectors.encoder_fits import MODULE as ENCODERS
 from diagnostics.collectors.isolation.collection import without_collection
 from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
+from diagnostics.collectors.preprocessing_fits import MODULE as ENCODERS
 from diagnostics.collectors.scikit_learn import MODULE as METRICS
 from diagnostics.collectors.system.supported import unsupported
 from diagnostics.config import batch_shown

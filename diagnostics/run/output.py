@@ -1,4 +1,4 @@
-"""Writes the report of `diagnose run`, whatever the script has done to the streams."""
+"""Writes the report of `diagnose run` to a file or a stream, whatever the script has done to the streams."""
 
 from __future__ import annotations
 

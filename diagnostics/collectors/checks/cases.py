@@ -1,4 +1,4 @@
-"""Makes the inputs on which two functions are compared: those given, parts of them, and random ones."""
+"""Reads named axes; makes the inputs on which functions are compared: those given, parts of them, random ones."""
 
 from __future__ import annotations
 

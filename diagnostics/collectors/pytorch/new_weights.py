@@ -1,4 +1,4 @@
-"""Remembers the weights of a model that a checkpoint did not hold, and that are still as they were initialised."""
+"""Remembers weights that are still as initialised: those that a checkpoint lacks, and rows for new tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores a run of any length in bounded memory: all recent steps, and ever fewer of the earlier ones."""
+"""Stores a run of any length in bounded memory: all recent steps, ever fewer earlier ones; and selects steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recognises a loss by computing every candidate and comparing the numbers."""
+"""Recognises a loss by computing every candidate, and says which are worth computing again at unit scale."""
 
 from __future__ import annotations
 

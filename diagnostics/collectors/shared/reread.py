@@ -1,4 +1,4 @@
-"""Reads the same rows twice through copies of a data pipeline, and compares them."""
+"""Reads the same rows twice through copies of a data pipeline, and compares them; images with their masks, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares training rows with evaluation rows by content."""
+"""Compares training rows with evaluation rows by content, and the tokens that occur in both."""
 
 from __future__ import annotations
 

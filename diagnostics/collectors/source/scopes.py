@@ -1,4 +1,4 @@
-"""Names in the source of a Python module: where they are read and assigned."""
+"""Names in the source of a Python module: where they are read and assigned, and which hold model outputs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MODEL = re.compile(  # and no `model_path`
     r"(?:^|_)(?:model|net|network|classifier|regressor|encoder|decoder|policy|agent|learner)_?\d*$", re.IGNORECASE
 )
-
-
 MODEL_CLASSES = ("Sequential", "Model")
 MODEL_BASES = (*MODEL_CLASSES, "Module", "LightningModule")
 OF_MODELS = ("parameters", "named_parameters", "load_state_dict", "train_on_batch", "predict_on_batch")

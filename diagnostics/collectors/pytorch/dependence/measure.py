@@ -29,12 +29,11 @@ from diagnostics.collectors.shared.dependence.subject import NO_TIME, OutOfTime,
 from diagnostics.errors import typed_message
 from diagnostics.facts.dependence import DependenceFacts, PooledPadding, UntrainedFacts
 
-from .dropout import active_dropout
 from .kept_pass import KeptPass, objection, subject_of
 from .order import compare_order
 from .padding import compare_padding
 from .positions import compare_positions
-from .random_state import random_state
+from .randomness import active_dropout, random_state
 from .subject import Subject
 
 PARTS = (

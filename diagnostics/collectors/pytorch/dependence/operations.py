@@ -1,4 +1,4 @@
-"""Records the operations of a forward pass that may combine the examples of a batch."""
+"""Records the operations of a forward pass that may combine the examples of a batch, and its attention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds out whether any answer of a model depends on each of its inputs."""
+"""Finds out whether any answer of a model depends on each of its inputs, or on one step of a sequence alone."""
 
 from __future__ import annotations
 

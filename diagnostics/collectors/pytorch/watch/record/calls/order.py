@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
+import sys
 from collections import deque
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +16,6 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.local_tensors import local
-from diagnostics.collectors.pytorch.watch.record.calls.discarded import reads_gradients, script_files
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass
 from diagnostics.collectors.pytorch.watch.record.norms import to_host
 from diagnostics.collectors.shared.script_line import script_line
@@ -24,16 +27,100 @@ from diagnostics.facts.calls import (
     ScaledClipFacts,
     StepOrderFacts,
 )
-from diagnostics.facts.where import Where
+from diagnostics.facts.where import Where, is_user_code, shorten
 
-from .discarded import DiscardedPasses
 from .script_calls import calls
 
+COMPARED = 64  # discarded passes; those that follow are taken to be like them
+SIMILAR = 0.5  # of the spread of a sample: an attack, or an augmentation, changes it by less
+READS_GRADIENTS = re.compile(rb"\.grad\b|get_scale\b|autograd\.grad\b|\.functional_call\b")
+LARGEST_SOURCE = 2**20  # bytes of a module that are searched
 NORMS = 256  # of useless calls, remembered
 KEPT = 32  # of the others
 SCALED = 256  # of those before the step of a loss scaler, remembered
 STALE = 16  # loads of stale weights, remembered
 NUMBERS = 16  # numbers, by which is seen whether the weights moved at all
+
+
+class DiscardedPasses:
+    """The passes of one loop whose gradients were cleared unused.
+
+    Args:
+        latest: returns the latest forward pass of the loop; None if it was not captured.
+    """
+
+    def __init__(self, latest: Callable[[], CapturedPass | None]) -> None:
+        self._latest = latest
+        self._cleared: tuple[Tensor, ...] | None = None  # sample of the pass whose gradients were cleared last
+        self._seen = self._counted = 0
+        self.where: Where | None = None
+        self._files: set[str] = set()
+
+    @property
+    def count(self) -> int:
+        """How many there were; 0 if the script reads gradients itself."""
+        if not self._counted or any(map(reads_gradients, self._files)):
+            return 0
+        return round(self._counted * max(1.0, self._seen / COMPARED))
+
+    def cleared(self) -> None:
+        """Record that the gradients of the latest pass were cleared, and no step had used them."""
+        self.goes_on()
+        self._seen += 1
+        if self._seen > COMPARED:
+            return
+        if self._seen == 1:
+            self.where, self._files = script_files()
+        kept = self._latest()
+        self._cleared = None if kept is None else kept.sample
+
+    def goes_on(self) -> None:
+        """Compare the examples of the latest pass with those of the pass whose gradients were cleared last."""
+        before, self._cleared = self._cleared, None
+        now = self._latest() if before is not None else None
+        if before is not None and now is not None and _differ(before, now.sample):
+            self._counted += 1
+
+
+def _differ(one: tuple[Tensor, ...], other: tuple[Tensor, ...]) -> bool:
+    """Whether two passes had other examples. Waits for the device."""
+    if not one or len(one) != len(other):
+        return False
+    first, second = one[0], other[0]
+    if first.shape != second.shape:
+        return True
+    if not first.is_floating_point():
+        return not torch.equal(first, second)
+    first, second = first.float(), second.float()
+    return bool((first - second).square().mean().sqrt() > SIMILAR * first.std(correction=0))
+
+
+def script_files() -> tuple[Where | None, set[str]]:
+    """Return the innermost line of the script on the stack, and the files of the script's own modules."""
+    where, frame = None, sys._getframe(1)
+    found: Any = frame
+    files: set[str] = set()
+    while found is not None:
+        code: CodeType = found.f_code
+        if is_user_code(code.co_filename):
+            files.add(code.co_filename)
+            where = where or Where(shorten(code.co_filename), found.f_lineno, code.co_name)
+        found = found.f_back
+    folders = {str(Path(file).parent) for file in files}
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and str(Path(file).parent) in folders and is_user_code(file):
+            files.add(file)
+    return where, files
+
+
+def reads_gradients(file: str) -> bool:
+    """Whether a module takes gradients into its own hands; so it is taken if it cannot be read."""
+    try:
+        with open(file, "rb") as source:
+            return READS_GRADIENTS.search(source.read(LARGEST_SOURCE)) is not None
+    except OSError:
+        return True
 
 
 class _Clip(NamedTuple):
