@@ -184,7 +184,7 @@ class FitObserver:
 
         if keras.backend.backend() != "tensorflow" or not self._trainings.looks_again:
             return None
-        from diagnostics.collectors.keras.dependence.kept_batch import size_of
+        from diagnostics.collectors.keras.dependence.subject import size_of
         from diagnostics.collectors.keras.discover.step_answers import StepAnswers
         from diagnostics.collectors.keras.model import has_own_train_step
         from diagnostics.run.looks import LARGEST_HELD

@@ -15,8 +15,7 @@ from diagnostics.collectors.keras.values import StepValues, number_of
 from diagnostics.collectors.keras.watch.fit_watcher import LOSS_FIELDS, gradient_fields, sample_fields
 from diagnostics.collectors.keras.watch.watcher import allocated_memory
 from diagnostics.collectors.keras.weights import Weights, not_finite
-from diagnostics.collectors.shared.history import History, is_sampled_step
-from diagnostics.collectors.shared.training_history import training_history
+from diagnostics.collectors.shared.history import History, is_sampled_step, training_history
 from diagnostics.facts.array import Array
 from diagnostics.facts.calls import TapesWithoutGradient
 from diagnostics.facts.loss_graph import LossGraph

@@ -11,8 +11,7 @@ import tensorflow as tf
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.keras.values import array_of
 from diagnostics.collectors.keras.watch.fit_watcher import LOSS_FIELDS, sample_fields
-from diagnostics.collectors.shared.history import History
-from diagnostics.collectors.shared.training_history import training_history
+from diagnostics.collectors.shared.history import History, training_history
 from diagnostics.facts.array import Array
 from diagnostics.facts.calls import StepOrderFacts
 from diagnostics.facts.pipeline import ModelFacts

@@ -24,7 +24,8 @@ from diagnostics.collectors.keras.data import (
     rows_of,
     rows_with_targets,
 )
-from diagnostics.collectors.keras.dependence.kept_batch import size_of
+from diagnostics.collectors.keras.dependence.subject import size_of
+from diagnostics.collectors.keras.examine.stateless_copy import KerasSubsets
 from diagnostics.collectors.keras.harmless import Code, of_call, of_loss, of_making, of_optimizer
 from diagnostics.collectors.keras.losses import (
     as_written,
@@ -84,7 +85,6 @@ from .first_layers import first_layers
 from .kept_outputs import KeptOutputs, keep_outputs
 from .output_parts import LayerCalls, several_outputs
 from .stateless_copy import KerasCopy
-from .subsets import KerasSubsets
 
 if TYPE_CHECKING:
     from diagnostics.collectors.keras.watch.sampled_rows import SampledRows

@@ -27,9 +27,8 @@ from diagnostics.collectors.shared.fingerprint import (
     plain_settings,
     states_of_host,
 )
-from diagnostics.collectors.shared.history import History
+from diagnostics.collectors.shared.history import History, training_history
 from diagnostics.collectors.shared.step_clock import StepClock
-from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.facts.array import Array
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import EARLY, StartFacts, TrainingHistory

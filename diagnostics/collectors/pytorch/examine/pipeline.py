@@ -51,9 +51,8 @@ from diagnostics.collectors.pytorch.data import (
 from diagnostics.collectors.pytorch.dependence.measure import PARTS, measure
 from diagnostics.collectors.pytorch.dependence.subject import Subject, all_counted
 from diagnostics.collectors.pytorch.examine.model_copy import ModelCopy
-from diagnostics.collectors.pytorch.examine.overfit import BatchOverfit
+from diagnostics.collectors.pytorch.examine.overfit import BatchOverfit, TorchSubsets
 from diagnostics.collectors.pytorch.examine.reproduce import reproduce
-from diagnostics.collectors.pytorch.examine.subsets import TorchSubsets
 from diagnostics.collectors.pytorch.loss_graph import graph_nodes, loss_graph, with_shapes
 from diagnostics.collectors.pytorch.losses import class_axis, ignored_label, is_indexed, recognise_loss
 from diagnostics.collectors.pytorch.model import (

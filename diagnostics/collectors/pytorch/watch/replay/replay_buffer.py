@@ -13,13 +13,13 @@ from torch import Tensor, nn
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass, fingerprints
 from diagnostics.collectors.pytorch.watch.record.norms import Layers
 from diagnostics.collectors.pytorch.watch.record.step_log import NonFiniteStep, StepLog
+from diagnostics.collectors.pytorch.watch.replay.replay import locate, not_finite
 from diagnostics.collectors.system.host_memory import host_memory
 from diagnostics.collectors.system.process_memory import resident_memory
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.failed_batch import FailedBatch
 
 from . import weight_snapshot
-from .nonfinite_origin import locate, not_finite
 from .weight_snapshot import WeightSnapshot
 
 INPUTS_LIMIT = 256 * 2**20  # bytes of inputs held for a replay

@@ -45,6 +45,9 @@ NUMBERS = 16  # numbers, by which is seen whether the weights moved at all
 class DiscardedPasses:
     """The passes of one loop whose gradients were cleared unused.
 
+    Such gradients may have been wanted for themselves: an attack on an image, a saliency map, a sharpness-aware
+    step. These go on with the same examples, so a pass counts only if the next one is of others.
+
     Args:
         latest: returns the latest forward pass of the loop; None if it was not captured.
     """
