@@ -28,9 +28,8 @@ from .training import Training, Trainings
 if TYPE_CHECKING:
     from diagnostics.collectors.keras.discover.metric_states import MetricStates
     from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
-    from diagnostics.collectors.keras.discover.tape_watcher import TapeLoopWatcher
+    from diagnostics.collectors.keras.discover.tape_watcher import TapeLoopWatcher, UnappliedGradients
     from diagnostics.collectors.keras.discover.traced_draws import TracedDraws
-    from diagnostics.collectors.keras.discover.unapplied import UnappliedGradients
     from diagnostics.collectors.keras.discover.unread_losses import LayerLosses, OwnLoss
     from diagnostics.collectors.keras.discover.untrained_instances import UntrainedInstanceProbe
     from diagnostics.collectors.keras.examine.kept_training import KeptTraining

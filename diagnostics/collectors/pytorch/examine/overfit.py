@@ -25,9 +25,9 @@ from diagnostics.collectors.pytorch.losses import (
     recognise_loss,
     unit_scale_loss,
 )
+from diagnostics.collectors.pytorch.model import rows_alike
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder
 from diagnostics.collectors.pytorch.state import random_states_kept
-from diagnostics.collectors.pytorch.symmetry import rows_alike
 from diagnostics.collectors.shared.arrays import flat, to_array
 from diagnostics.collectors.shared.loss_match import AGREEMENT, Recognised
 from diagnostics.collectors.shared.overfit_plan import (
