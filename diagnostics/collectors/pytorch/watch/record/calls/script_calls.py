@@ -279,9 +279,6 @@ def _is_unchanged(sample: tuple[nn.Parameter, Tensor]) -> bool:
     return bool(torch.equal(_numbers(parameter).to(before), before))
 
 
-calls = ScriptCalls()
-
-
 @dataclass
 class _Weights:
     """The weights of one module, over all trainings of it.
@@ -408,3 +405,6 @@ def _shares(module: nn.Module, memory: set[int]) -> bool:
     """Whether all parameters of a module lie at these addresses."""
     own = {parameter.data_ptr() for parameter in module.parameters() if parameter.numel()}
     return bool(own) and own <= memory
+
+
+calls = ScriptCalls()
