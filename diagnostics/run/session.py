@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from diagnostics.api.explain import explanation_of
 from diagnostics.api.stop_on import EARLIEST, stop_at
-from diagnostics.collectors.isolation.collection import without_collection
+from diagnostics.collectors.isolation.internal import without_collection
 from diagnostics.collectors.source.compared_shapes import compared_pairs, reshaped_arrays
 from diagnostics.collectors.source.read import files_of, parsed, patterns_of
 from diagnostics.errors import InvalidInput, TrainingStopped, message_of

@@ -16,7 +16,7 @@ from diagnostics.collectors.keras.batch import as_array, fingerprint, named, unp
 from diagnostics.collectors.keras.model import has_weights
 from diagnostics.collectors.keras.values import number_of
 from diagnostics.collectors.shared.history import History, is_sampled_step
-from diagnostics.collectors.system.process_memory import resident_memory
+from diagnostics.collectors.system.host_memory import resident_memory
 from diagnostics.facts.array import Array
 from diagnostics.facts.nonfinite import OriginFacts, OriginKind
 

@@ -22,7 +22,7 @@ from diagnostics.collectors.probe import Probes
 from diagnostics.collectors.shared.history import History, is_sampled_step
 from diagnostics.collectors.shared.input_sample import Collected, samples, take_arrays
 from diagnostics.collectors.shared.step_clock import StepClock
-from diagnostics.collectors.system.process_memory import resident_memory
+from diagnostics.collectors.system.host_memory import resident_memory
 from diagnostics.errors import typed_message
 from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import InputSample

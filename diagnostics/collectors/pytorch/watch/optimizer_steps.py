@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from diagnostics.collectors.isolation.collection import without_collection
+from diagnostics.collectors.isolation.internal import without_collection
 from diagnostics.collectors.pytorch.local_tensors import why_unreadable
 from diagnostics.collectors.pytorch.watch.record.calls.order import CallOrder
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass

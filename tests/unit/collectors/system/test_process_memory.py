@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from diagnostics.collectors.system.process_memory import peak_memory
+from diagnostics.collectors.system.host_memory import peak_memory
 
 MIB = 2**20
 

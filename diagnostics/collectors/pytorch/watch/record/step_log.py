@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from diagnostics.collectors.shared.history import History, training_history
-from diagnostics.collectors.system.process_memory import resident_memory
+from diagnostics.collectors.system.host_memory import resident_memory
 from diagnostics.facts.array import Array
 from diagnostics.facts.training import NoGradHistory, TrainingHistory
 

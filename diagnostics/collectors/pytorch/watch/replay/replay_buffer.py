@@ -14,8 +14,7 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPa
 from diagnostics.collectors.pytorch.watch.record.norms import Layers
 from diagnostics.collectors.pytorch.watch.record.step_log import NonFiniteStep, StepLog
 from diagnostics.collectors.pytorch.watch.replay.replay import locate, not_finite
-from diagnostics.collectors.system.host_memory import host_memory
-from diagnostics.collectors.system.process_memory import resident_memory
+from diagnostics.collectors.system.host_memory import host_memory, resident_memory
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.failed_batch import FailedBatch
 
