@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from diagnostics.collectors.shared.overfit_plan import Plan, Run
+from diagnostics.collectors.shared.overfit_run import Plan, Run
 from diagnostics.facts.array import Array
 from diagnostics.facts.loss_contracts import LossKind
 

@@ -7,14 +7,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from diagnostics.collectors.shared.overfit_plan import (
-    OUR_RATES,
-    RESCALED_RATES,
-    SMALL,
-    SMALL_RATE,
-    SMALL_STEPS,
-    Plan,
-)
+from diagnostics.collectors.shared.overfit_plan import OUR_RATES, RESCALED_RATES, SMALL, SMALL_RATE, SMALL_STEPS
+from diagnostics.collectors.shared.overfit_run import Plan
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
 from diagnostics.errors import typed_message
 from diagnostics.facts.loss_contracts import LossKind

@@ -3,7 +3,7 @@
 import numpy as np
 
 from diagnostics.collectors.keras.dependence.subject import KerasSubject, keep_batch
-from diagnostics.collectors.keras.post_run.untracked_variables import vanishing_layers
+from diagnostics.collectors.keras.dependence.vanishing_layers import vanishing_layers
 from tests.keras.fits import keras, layers
 
 ROWS = np.random.default_rng(0).normal(size=(8, 6)).astype("float32")

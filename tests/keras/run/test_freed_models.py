@@ -13,7 +13,7 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.keras.discover import tape_pass
 from diagnostics.collectors.keras.examine.pipeline import KerasPipeline
 from diagnostics.collectors.keras.examine.stateless_copy import KerasCopy
-from diagnostics.collectors.shared.overfit_plan import Plan
+from diagnostics.collectors.shared.overfit_run import Plan
 from diagnostics.run import looks
 from diagnostics.run.observer import ScriptObserver
 

@@ -63,14 +63,13 @@ from diagnostics.collectors.shared.loss_match import Recognised, at_unit_scale, 
 from diagnostics.collectors.shared.overfit_plan import (
     AWAITS_END,
     POOL_BATCHES,
-    Plan,
     Pool,
-    Run,
     can_wait,
     has_settled,
     overfit,
     pool_of,
 )
+from diagnostics.collectors.shared.overfit_run import Plan, Run
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, UsersCodeRaised, users_code
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import SECONDS, compared_rows, input_columns, row_digest

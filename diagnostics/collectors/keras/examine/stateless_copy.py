@@ -26,7 +26,8 @@ from diagnostics.collectors.keras.values import current
 from diagnostics.collectors.keras.weights import units_of
 from diagnostics.collectors.shared.equal_units import units_alike
 from diagnostics.collectors.shared.loss_match import Recognised
-from diagnostics.collectors.shared.overfit_plan import Plan, Run, Stopwatch, larger
+from diagnostics.collectors.shared.overfit_plan import Stopwatch, larger
+from diagnostics.collectors.shared.overfit_run import Plan, Run
 from diagnostics.collectors.shared.pipeline import CannotJudge, users_code
 from diagnostics.collectors.subset_trials.answers import Answers, Seen, binary_answers, class_answers
 from diagnostics.collectors.subset_trials.choice import MIN_EXAMPLES, MOST_BATCHES, Rows, digests

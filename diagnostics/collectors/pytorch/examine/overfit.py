@@ -30,16 +30,8 @@ from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder
 from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.shared.arrays import flat, to_array
 from diagnostics.collectors.shared.loss_match import AGREEMENT, Recognised
-from diagnostics.collectors.shared.overfit_plan import (
-    POOL_BATCHES,
-    Plan,
-    Pool,
-    Run,
-    Stopwatch,
-    larger,
-    overfit,
-    pool_of,
-)
+from diagnostics.collectors.shared.overfit_plan import POOL_BATCHES, Pool, Stopwatch, larger, overfit, pool_of
+from diagnostics.collectors.shared.overfit_run import Plan, Run
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised, users_code
 from diagnostics.collectors.subset_trials.answers import Answers, Seen, binary_answers, class_answers
 from diagnostics.collectors.subset_trials.choice import MIN_EXAMPLES, MOST_BATCHES, Rows, digests

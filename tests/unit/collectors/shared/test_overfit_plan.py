@@ -17,12 +17,12 @@ from diagnostics.collectors.shared.overfit_plan import (
     STEPS,
     STEPS_WITHOUT_FLOOR,
     Pool,
-    Run,
     Stopwatch,
     larger,
     overfit,
     pool_of,
 )
+from diagnostics.collectors.shared.overfit_run import Run
 from diagnostics.collectors.shared.pipeline import CannotJudge
 from diagnostics.facts.trials import OverfitFacts, TrialFacts
 

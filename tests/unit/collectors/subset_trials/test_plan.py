@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from diagnostics.collectors.shared.loss_match import Recognised
-from diagnostics.collectors.shared.overfit_plan import Run
+from diagnostics.collectors.shared.overfit_run import Run
 from diagnostics.collectors.shared.pipeline import UsersCodeRaised
 from diagnostics.collectors.subset_trials.answers import Answers
 from diagnostics.collectors.subset_trials.choice import Rows, digests
