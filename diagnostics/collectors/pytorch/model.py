@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 
 from diagnostics.collectors.shared.arrays import outputs_setting
 from diagnostics.collectors.shared.equal_units import MAX_NUMBERS, Read, units_alike
@@ -212,3 +213,13 @@ def units_of(weight: Tensor) -> Read | None:
 def rows_alike(weight: Tensor) -> bool:
     """Whether all units of a weight (units, ...) are copies of each other, zeros included."""
     return units_alike(units_of(weight))
+
+
+def positions_given(layer: nn.Module, arguments: Any, options: Any) -> int:
+    """Return the number of positions that a recurrent layer is given; 0 if not known."""
+    given = arguments[0] if arguments else options.get("input")
+    if isinstance(given, PackedSequence):
+        return len(given.batch_sizes)
+    if not isinstance(given, Tensor) or given.ndim < 2:
+        return 0
+    return int(given.shape[1 if layer.batch_first and given.ndim == 3 else 0])

@@ -402,3 +402,20 @@ def _name_of(loss: Any) -> str | None:
     if loss is None or isinstance(loss, str):
         return loss
     return str(getattr(loss, "__name__", type(loss).__name__))
+
+
+class WrappedStep:
+    """Takes the place of `train_function`.
+
+    Args:
+        original: what it wraps; of a fit that failed and did not restore it, what that wrapped.
+        take: called in its place; once this is None, calls are only passed through.
+    """
+
+    def __init__(self, original: Any, take: Callable[[Any], Any]) -> None:
+        self.original = original.original if isinstance(original, WrappedStep) else original
+        self.take: Callable[[Any], Any] | None = take
+
+    def __call__(self, given: Any) -> Any:
+        """Take a step."""
+        return self.original(given) if self.take is None else self.take(given)

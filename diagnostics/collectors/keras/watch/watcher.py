@@ -29,7 +29,7 @@ from diagnostics.facts.inputs import InputSample
 from diagnostics.failed_batch import FailedBatch
 
 from . import probes
-from .fit_watcher import FitWatcher, sample_fields
+from .fit_watcher import FitWatcher, WrappedStep, sample_fields
 from .probes import WatchProbe
 from .replay import batch_size
 from .sampled_rows import SampledRows
@@ -323,10 +323,8 @@ class BatchTap:
         self._model, self._clock = model, clock
         self._before = before
         self._after = after
-        self._original = model.train_function
-        if isinstance(self._original, _Step):  # of a fit that failed and did not restore it
-            self._original = self._original.original
-        self._step = _Step(self)
+        self._step = WrappedStep(model.train_function, self.run)
+        self._original = self._step.original
         # The iterator that batches were last drawn from. Held weakly: what ends with it, such as a generator's
         # `finally`, is to happen when it happens without us.
         self._source: Callable[[], Any] = _nothing
@@ -343,7 +341,7 @@ class BatchTap:
         """Restore the train function."""
         if self._model.train_function is self._step:
             self._model.train_function = self._original
-        self._step.tap = None  # for references to it that remain
+        self._step.take = None  # for references to it that remain
         self._source = _nothing
         self._queue = self._feed = None
 
@@ -403,17 +401,6 @@ class BatchTap:
 
 def _nothing() -> None:
     """Replace a weak reference where there is no iterator."""
-
-
-class _Step:
-    """The wrapped train function; only passes calls through once the tap is closed."""
-
-    def __init__(self, tap: BatchTap) -> None:
-        self.tap: BatchTap | None = tap
-        self.original = tap._original
-
-    def __call__(self, iterator: Any) -> Any:
-        return self.original(iterator) if self.tap is None else self.tap.run(iterator)
 
 
 def _why_not(model: keras.Model) -> str:
