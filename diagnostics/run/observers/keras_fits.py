@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class FitObserver:
-    """Observes the calls of `fit`; see `train_calls.Framework`.
+    """Observes the calls of `fit`; see `training.Framework`.
 
     Args:
         trainings: that the calls belong to.

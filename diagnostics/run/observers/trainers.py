@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TrainerObserver:
-    """Observes the calls of `Trainer.train`; see `train_calls.Framework`.
+    """Observes the calls of `Trainer.train`; see `training.Framework`.
 
     Args:
         trainings: each call is added here.
