@@ -413,7 +413,7 @@ class WrappedStep:
     """
 
     def __init__(self, original: Any, take: Callable[[Any], Any]) -> None:
-        self.original = original.original if isinstance(original, WrappedStep) else original
+        self.original: Callable[[Any], Any] = original.original if isinstance(original, WrappedStep) else original
         self.take: Callable[[Any], Any] | None = take
 
     def __call__(self, given: Any) -> Any:
