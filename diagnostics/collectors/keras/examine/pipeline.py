@@ -26,6 +26,7 @@ from diagnostics.collectors.keras.data import (
 )
 from diagnostics.collectors.keras.dependence.subject import size_of
 from diagnostics.collectors.keras.examine.kept_outputs import LayerCalls, several_outputs
+from diagnostics.collectors.keras.examine.reported_metrics import class_metrics, metric_facts
 from diagnostics.collectors.keras.examine.stateless_copy import KerasSubsets
 from diagnostics.collectors.keras.harmless import Code, of_call, of_loss, of_making, of_optimizer
 from diagnostics.collectors.keras.losses import (
@@ -80,7 +81,6 @@ from diagnostics.facts.loss_call import LossCall, LossCalls
 from diagnostics.facts.loss_contracts import LossKind
 from diagnostics.facts.pipeline import Fact, LossFacts
 
-from .class_metrics import class_metrics, metric_facts
 from .first_layers import first_layers
 from .kept_outputs import KeptOutputs, keep_outputs
 from .stateless_copy import KerasCopy
