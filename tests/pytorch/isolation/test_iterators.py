@@ -6,7 +6,7 @@ import queue
 import pytest
 from torch import nn
 
-from diagnostics.collectors.isolation.rng import iterators_kept
+from diagnostics.collectors.isolation.iterators import iterators_kept
 
 numbers = itertools.count()
 stream = (number for number in range(100))

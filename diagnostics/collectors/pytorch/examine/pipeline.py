@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, default_collate
 
-from diagnostics.collectors.isolation.rng import iterators_kept
+from diagnostics.collectors.isolation.iterators import iterators_kept
 from diagnostics.collectors.pytorch.activations import (
     activations_seen,
     function_before,
