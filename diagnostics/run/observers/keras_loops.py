@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from diagnostics.collectors.keras.discover.unread_losses import LayerLosses, OwnLoss
     from diagnostics.collectors.keras.discover.untrained_instances import UntrainedInstanceProbe
     from diagnostics.collectors.keras.examine.kept_training import KeptTraining
-    from diagnostics.collectors.keras.watch.sampled_rows import TrainOnBatchRows
+    from diagnostics.collectors.keras.watch.train_on_batch import TrainOnBatchRows
     from diagnostics.facts.loss_contracts import LossKind
     from diagnostics.facts.loss_graph import LossGraph
     from diagnostics.facts.pipeline import ModelFacts
@@ -282,7 +282,7 @@ class TrainOnBatchCalls:
         return self._known[optimizer]
 
     def _count(self, model: Any) -> None:
-        from diagnostics.collectors.keras.watch.sampled_rows import FrozenModels
+        from diagnostics.collectors.keras.watch.train_on_batch import FrozenModels
 
         self._frozen = self._frozen or FrozenModels()
         self._frozen.called(model)
@@ -321,7 +321,7 @@ class TrainOnBatchCalls:
 
 
 def _take(handed: _OfOptimizer, arguments: Any, options: Any) -> None:
-    from diagnostics.collectors.keras.watch.sampled_rows import TrainOnBatchRows
+    from diagnostics.collectors.keras.watch.train_on_batch import TrainOnBatchRows
 
     handed.rows = handed.rows or TrainOnBatchRows()
     handed.rows.take(*arguments, **options)

@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 
-from diagnostics.collectors.keras.watch.sampled_rows import LOOKED_AT, FrozenModels
+from diagnostics.collectors.keras.watch.train_on_batch import LOOKED_AT, FrozenModels
 from diagnostics.facts.calls import FrozenCalls
 
 
