@@ -260,7 +260,7 @@ def _ended(size: int, code: int | None, smaller_fits: bool) -> str:
 
 def _run(step: Step, size: int, sender: Connection) -> None:
     """Try the size and send the result; runs in the child process."""
-    from diagnostics.collectors.system.process_memory import peak_memory
+    from diagnostics.collectors.system.host_memory import peak_memory
 
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     outcome: Outcome = "fits"

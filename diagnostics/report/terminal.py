@@ -130,12 +130,18 @@ def _marks(report: ReportContents) -> dict[str, Text]:
     return still | {name: Text("!", style="yellow") for name in doubted(report)}
 
 
-def _walk(stages: tuple[StageResult, ...], width: int, marks: Mapping[str, Text]) -> Table:
+def _columns(names: int, width: int) -> Table:
+    """Make a table of so many columns that keep their width, and one that wraps."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.width = width
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
+    for _ in range(names):
+        table.add_column(no_wrap=True)
     table.add_column(ratio=1)
+    return table
+
+
+def _walk(stages: tuple[StageResult, ...], width: int, marks: Mapping[str, Text]) -> Table:
+    table = _columns(2, width)
     unreached = [stage.name for stage in stages if stage.status == "not reached"]
     for stage in stages:
         if stage.status != "not reached":
@@ -222,10 +228,7 @@ def _laid_out(message: str, width: int) -> str:
 
 def _answers(given: tuple[Answer, ...], width: int) -> Table:
     """List what was established, then the subjects of which nothing is known."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.width = width
-    table.add_column(no_wrap=True)
-    table.add_column(ratio=1)
+    table = _columns(1, width)
     table.add_row(Text("established", style="bold"))
     for answer in given:
         if answer.status != "unknown":
@@ -236,10 +239,7 @@ def _answers(given: tuple[Answer, ...], width: int) -> Table:
 
 
 def _time(times: StepTimes, width: int) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.width = width
-    table.add_column(no_wrap=True)
-    table.add_column(ratio=1)
+    table = _columns(1, width)
     table.add_row(Text("time", style="bold"), " ".join((summary(times), *advice(times))))
     return table
 

@@ -12,8 +12,8 @@ from typing import NoReturn
 from diagnostics.errors import DiagnosticsError
 from diagnostics.report.batch import BatchPicture
 from diagnostics.report.report import Report
+from diagnostics.run.output import Delivery
 
-from .delivery import Delivery
 from .extra import Extra
 from .library_modules import LibraryModules
 from .output import say

@@ -275,7 +275,7 @@ def of_keras(
     if sys.modules["keras"].backend.backend() != "tensorflow":
         return None
     from diagnostics.collectors.keras import post_run
-    from diagnostics.collectors.keras.dependence.kept_batch import keep_batch, size_of
+    from diagnostics.collectors.keras.dependence.subject import keep_batch, size_of
     from diagnostics.collectors.keras.post_run import PostRunCheck, TrainedModel
 
     batch = getattr(pipeline, "batch_parts", None)
@@ -295,9 +295,8 @@ def of_keras(
     checks.tell(PostRunCheck.on_examined, model, pipeline)
 
     def look(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
-        from diagnostics.collectors.keras.dependence.kept_batch import objection
         from diagnostics.collectors.keras.dependence.measure import measure
-        from diagnostics.collectors.keras.dependence.subject import KerasSubject
+        from diagnostics.collectors.keras.dependence.subject import KerasSubject, objection
         from diagnostics.collectors.keras.model import describe_model
         from diagnostics.collectors.keras.state import generators_of, global_states_kept
 

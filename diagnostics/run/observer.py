@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 
-from diagnostics.collectors.encoder_fits import MODULE as ENCODERS
-from diagnostics.collectors.isolation.collection import without_collection
 from diagnostics.collectors.isolation.import_hooks import after_import
+from diagnostics.collectors.isolation.internal import without_collection
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
+from diagnostics.collectors.preprocessing_fits import MODULE as ENCODERS
 from diagnostics.collectors.scikit_learn import MODULE as METRICS
 from diagnostics.collectors.system.supported import unsupported
 from diagnostics.config import batch_shown
@@ -25,6 +25,7 @@ from diagnostics.facts.library_messages import LibraryMessage
 from diagnostics.report.contents import StageResult
 from diagnostics.report.merge import TrainingReports
 from diagnostics.report.report import Report
+from diagnostics.run.observers.training import TrainCalls
 from diagnostics.taps import keras, transformers
 from diagnostics.taps.tap import TrainTap
 
@@ -35,7 +36,6 @@ from .observers.keras_loops import KerasLoopObserver
 from .observers.library_messages import LibraryMessageObserver
 from .observers.loops import LoopObserver
 from .observers.measured_answers import MetricObserver
-from .observers.train_calls import TrainCalls
 from .observers.trainers import TrainerObserver
 from .observers.training import Training, Trainings
 from .second_look import MOST_LOOPS, SecondLook, Unlearned, budget
@@ -265,8 +265,7 @@ class ScriptObserver:
         self._trainings.guard.attempt(self._metrics.find_trainers)
 
     def _with_models(self, _module: ModuleType) -> None:
-        from diagnostics.collectors.pytorch.added_tokens import embedding_rows
-        from diagnostics.collectors.pytorch.new_weights import new_weights
+        from diagnostics.collectors.pytorch.new_weights import embedding_rows, new_weights
 
         self._at_close.callback(embedding_rows.listen(self._trainings.guard))
         self._at_close.callback(new_weights.listen_to_transformers(self._trainings.guard))

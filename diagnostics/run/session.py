@@ -11,10 +11,9 @@ from contextlib import contextmanager
 
 from diagnostics.api.explain import explanation_of
 from diagnostics.api.stop_on import EARLIEST, stop_at
-from diagnostics.collectors.isolation.collection import without_collection
-from diagnostics.collectors.source.compared_shapes import compared_pairs
+from diagnostics.collectors.isolation.internal import without_collection
+from diagnostics.collectors.source.compared_shapes import compared_pairs, reshaped_arrays
 from diagnostics.collectors.source.read import files_of, parsed, patterns_of
-from diagnostics.collectors.source.reshaped_arrays import reshaped_arrays
 from diagnostics.errors import InvalidInput, TrainingStopped, message_of
 from diagnostics.facts.where import shorten
 from diagnostics.facts.written import WrittenPatterns
@@ -24,11 +23,12 @@ from diagnostics.report.contents import StageResult, Status
 from diagnostics.report.loggers import Alerts
 from diagnostics.report.merge import TrainingReports, merged
 from diagnostics.report.report import Report
+from diagnostics.run.observers.training import nothing_trained, seconds_of_children, short_trainings
+from diagnostics.run.output import Delivery
 from diagnostics.text.join import count_of, duration
 
 from .compared_rates import without_bad_trials
 from .cpu_rerun import run_again
-from .delivery import Delivery
 from .extra import Extra
 from .library_modules import LibraryModules
 from .observer import ScriptObserver
@@ -37,7 +37,6 @@ from .output import rehearse, say
 from .script import Ending, Script, end_by_interrupt, working_folder
 from .steps import Limits, Progress
 from .termination import ExitHook, MemoryReserve, Termination
-from .unseen_training import nothing_trained, seconds_of_children, short_trainings
 
 FOUND = 1
 PATIENCE_S, SLOWER = 60, 10  # time limit of a run on the CPU: a minute plus ten times the first run

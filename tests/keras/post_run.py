@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from diagnostics.collectors.keras.dependence.kept_batch import keep_batch
-from diagnostics.collectors.keras.dependence.subject import KerasSubject
+from diagnostics.collectors.keras.dependence.subject import KerasSubject, keep_batch
 from diagnostics.collectors.keras.post_run import TrainedModel
 
 

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from diagnostics.collectors.encoder_fits import EncoderFits
+from diagnostics.collectors.preprocessing_fits import EncoderFits
 
 OLD = np.array(["red kettle works", "red lamp", "blue kettle", "old red kettle"])
 NEW = np.array(["lamp lamp lamp works", "lamp blue", "works works kettle"])

@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 
-from diagnostics.collectors.shared.training_history import training_history
+from diagnostics.collectors.shared.history import training_history
 from diagnostics.engine.evaluate import needs
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.training import NoGradHistory, PredictionFacts, TrainingHistory

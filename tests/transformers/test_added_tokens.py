@@ -6,7 +6,7 @@ from torch import nn
 from transformers import BertConfig, BertForSequenceClassification
 
 from diagnostics.collectors.isolation.guard import FaultGuard
-from diagnostics.collectors.pytorch.added_tokens import EmbeddingRows
+from diagnostics.collectors.pytorch.new_weights import EmbeddingRows
 from diagnostics.facts.inputs import AddedTokens
 
 

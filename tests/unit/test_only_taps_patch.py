@@ -20,7 +20,7 @@ TO_MOVE = {
     "collectors/pytorch/watch/record/model_hooks.py",  # our hooks stay out of copies, also of our own
     "run/ranks/spawn_hook.py",
     # Of a pass of the library's own.
-    "collectors/keras/examine/output_parts.py",
+    "collectors/keras/examine/kept_outputs.py",
     "collectors/pytorch/activations.py",
     "collectors/pytorch/checks/positions.py",
     "collectors/pytorch/examine/reproduce.py",

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from diagnostics.collectors.checks.axes import Axes, read_axes
 from diagnostics.collectors.checks.calls import Arguments, Called, Caller, NumpyCaller, framework_of
-from diagnostics.collectors.checks.cases import cases
+from diagnostics.collectors.checks.cases import Axes, cases, read_axes
 from diagnostics.collectors.checks.differences import (
     PRECISION_KEPT,
     difference_of,

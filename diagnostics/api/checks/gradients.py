@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from diagnostics.collectors.checks.accumulation import accumulation_facts
-from diagnostics.collectors.checks.axes import Axes, read_axes
+from diagnostics.collectors.checks.cases import Axes, read_axes
 from diagnostics.errors import InvalidInput, ends_at_the_caller, what
 from diagnostics.facts.checks import (
     FADED,

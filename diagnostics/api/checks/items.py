@@ -6,9 +6,8 @@ import copy
 from collections.abc import Callable, Collection
 from typing import Any
 
-from diagnostics.collectors.checks.inverse import relation
-from diagnostics.collectors.checks.items import item_places, mismatch, place_words, read_items, shown
-from diagnostics.collectors.checks.randomness import all_random_states_kept, seed_all
+from diagnostics.collectors.checks.calls import all_random_states_kept, seed_all
+from diagnostics.collectors.checks.items import item_places, mismatch, place_words, read_items, relation, shown
 from diagnostics.collectors.isolation.rng import generators_within
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.errors import InvalidInput, ends_at_the_caller, typed_message, what

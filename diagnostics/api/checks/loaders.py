@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from diagnostics.collectors.checks.calls import all_random_states_kept, seed_all
 from diagnostics.collectors.checks.collated import RowMismatch, batch_mismatch, batches_of, same_rows
 from diagnostics.collectors.checks.items import mismatch, place_words, read_items
-from diagnostics.collectors.checks.randomness import all_random_states_kept, seed_all
 from diagnostics.collectors.isolation.rng import generators_within
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.errors import InvalidInput, ends_at_the_caller, typed_message, what

@@ -1,11 +1,11 @@
-"""Calls a function on copies of its arguments, and keeps what it returned; with gradients where there are any."""
+"""Calls a function on copies of its arguments, with random states kept, and keeps what it returned."""
 
 from __future__ import annotations
 
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any, Protocol
@@ -187,3 +187,27 @@ def _modules_used(function: Any) -> Iterator[str]:
                 used = value.__globals__.get(name)
                 module = used.__name__ if isinstance(used, ModuleType) else getattr(used, "__module__", "")
                 yield str(module).partition(".")[0]
+
+
+@contextmanager
+def all_random_states_kept(*roots: Any) -> Iterator[None]:
+    """Restore on leaving the global generators of Python, NumPy and all frameworks in use, and those in roots."""
+    with ExitStack() as stack:
+        stack.enter_context(NumpyCaller().kept(*roots))
+        if "torch" in sys.modules:
+            from diagnostics.collectors.pytorch.state import random_states_kept
+
+            stack.enter_context(random_states_kept(*roots))
+        if "tensorflow" in sys.modules:
+            from diagnostics.collectors.keras.state import tensorflow_seed_kept
+
+            stack.enter_context(tensorflow_seed_kept(*roots))
+        yield
+
+
+def seed_all(number: int) -> None:
+    """Seed the global generators of Python and NumPy, and of the frameworks in use."""
+    seed_globals(number)
+    tensorflow = sys.modules.get("tensorflow")
+    if tensorflow is not None:
+        tensorflow.random.set_seed(number)

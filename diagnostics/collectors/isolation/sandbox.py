@@ -26,7 +26,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from diagnostics.collectors.system.process_memory import resident_memory
+from diagnostics.collectors.system.host_memory import resident_memory
 from diagnostics.errors import message_of
 
 GRACE_S = 1.0  # that the child has after its deadline, before it is killed

@@ -21,8 +21,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import IO, Any
 
+from diagnostics.collectors.network.launcher import (
+    address_towards,
+    chosen,
+    interfaces,
+    is_here,
+    own_name_resolved,
+    speed_of,
+)
+
 from .collectives import Collectives, Listener, WrongSum, partners, reach, reach_all
-from .host import address_towards, chosen, interfaces, is_here, own_name_resolved, speed_of
 from .rendezvous import Board, Rendezvous, RendezvousFailed, one_line
 
 GRACE_S = 3.0  # past the limit, at which a library's own time limit should have ended a call

@@ -9,7 +9,16 @@ import numpy as np
 from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.model import accepts, parameter_names
-from diagnostics.collectors.shared.arrays import describe, fields, flat, is_tensor, name_of, target_name, to_array
+from diagnostics.collectors.shared.arrays import (
+    describe,
+    fields,
+    flat,
+    is_tensor,
+    name_of,
+    target_name,
+    to_array,
+    with_parts,
+)
 from diagnostics.collectors.shared.pipeline import StageFailed
 
 
@@ -31,17 +40,11 @@ def is_single(target: Any) -> bool:
     return not getattr(target, "shape", (1,))
 
 
-def one_row(batch: Any, row: int, size: int) -> Any:
-    """Cut one example out of a batch, keeping its first axis."""
+def some_rows(batch: Any, rows: slice | Tensor, size: int) -> Any:
+    """Cut some of the `size` examples out of a batch; what has another first axis stays whole."""
     if is_tensor(batch):
-        return batch[row : row + 1] if batch.ndim and batch.shape[0] == size else batch
-    if isinstance(batch, Mapping):
-        return {name: one_row(value, row, size) for name, value in batch.items()}
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*(one_row(value, row, size) for value in batch))
-    if isinstance(batch, list | tuple):
-        return [one_row(value, row, size) for value in batch]
-    return batch
+        return batch[rows] if batch.ndim and batch.shape[0] == size else batch
+    return with_parts(batch, lambda part: some_rows(part, rows, size))
 
 
 def with_inputs(batch: Any, given: Mapping[str, Tensor], path: str = "") -> Any:

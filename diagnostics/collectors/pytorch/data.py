@@ -22,7 +22,7 @@ from torch.utils.data import (
 )
 
 from diagnostics.collectors.pytorch.state import random_states_kept
-from diagnostics.collectors.shared.arrays import fields, is_tensor, target_name, to_array
+from diagnostics.collectors.shared.arrays import fields, is_tensor, target_name, to_array, with_parts
 from diagnostics.collectors.shared.dataset_rows import (
     EMPTY,
     ROWS_READ,
@@ -368,10 +368,4 @@ def to_device(batch: Any, device: torch.device) -> Any:
     """Move every tensor in a batch of dicts, lists and tuples, as a training loop does."""
     if callable(getattr(batch, "to", None)):  # a tensor, a packed sequence, a graph: they know what stays behind
         return batch.to(device)
-    if isinstance(batch, Mapping):
-        return {key: to_device(value, device) for key, value in batch.items()}
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*(to_device(value, device) for value in batch))
-    if isinstance(batch, list | tuple):
-        return type(batch)(to_device(value, device) for value in batch)
-    return batch
+    return with_parts(batch, lambda part: to_device(part, device))

@@ -27,10 +27,9 @@ from diagnostics.collectors.pytorch.data import (
 )
 from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.shared.dataset_rows import private, sample_rows
-from diagnostics.collectors.shared.oriented_pairs import ROWS, oriented_pairs
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
-from diagnostics.collectors.shared.split_overlap import compared_rows
-from diagnostics.collectors.shared.split_tokens import tokens_of_rows
+from diagnostics.collectors.shared.reread import ROWS, oriented_pairs
+from diagnostics.collectors.shared.split_overlap import compared_rows, tokens_of_rows
 from diagnostics.facts.data import DatasetFacts, DatasetLength, OrientedPairs
 from diagnostics.facts.pipeline import Fact
 

@@ -1,4 +1,4 @@
-"""Describes a module."""
+"""Describes a module, and reads the units of a weight."""
 
 from __future__ import annotations
 
@@ -7,15 +7,22 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 
 from diagnostics.collectors.shared.arrays import outputs_setting
+from diagnostics.collectors.shared.equal_units import MAX_NUMBERS, Read, units_alike
 from diagnostics.collectors.shared.pipeline import StageFailed
+from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import EndToken
 from diagnostics.facts.pipeline import ModelFacts
 
+from .local_tensors import PLAIN
+
 _MODE_DEPENDENT = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._BatchNorm)
+DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)  # smaller ones have no largest number
 
 
 def is_lazy(parameter: Any) -> bool:
@@ -183,3 +190,36 @@ def _output_is_frozen(model: nn.Module) -> bool | None:
         return not any("modules_to_save" in name for name, p in model.named_parameters() if p.requires_grad)
     last = [p for p in model.parameters() if not is_lazy(p) and p.ndim > 1][-1:]
     return None if not last else not last[0].requires_grad
+
+
+def units_of(weight: Tensor) -> Read | None:
+    """Return what reads the units of a weight (units, ...); None if it has none."""
+    if (
+        type(weight) not in PLAIN
+        or weight.dtype not in DTYPES
+        or weight.layout is not torch.strided
+        or weight.is_meta
+    ):
+        return None
+    if weight.ndim < 2 or weight.shape[0] < 2 or not 0 < weight.numel() <= MAX_NUMBERS:
+        return None
+
+    def read(count: int | None) -> Array:
+        return np.asarray(weight.detach()[:count].float().cpu().numpy())
+
+    return read
+
+
+def rows_alike(weight: Tensor) -> bool:
+    """Whether all units of a weight (units, ...) are copies of each other, zeros included."""
+    return units_alike(units_of(weight))
+
+
+def positions_given(layer: nn.Module, arguments: Any, options: Any) -> int:
+    """Return the number of positions that a recurrent layer is given; 0 if not known."""
+    given = arguments[0] if arguments else options.get("input")
+    if isinstance(given, PackedSequence):
+        return len(given.batch_sizes)
+    if not isinstance(given, Tensor) or given.ndim < 2:
+        return 0
+    return int(given.shape[1 if layer.batch_first and given.ndim == 3 else 0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from diagnostics.facts.array import Array
@@ -84,6 +84,16 @@ def flat(parts: Mapping[str, Any]) -> dict[str, Any]:
         else:
             leaves[name] = value
     return leaves
+
+
+def with_parts(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a dict, list or tuple with each part changed; anything else as it is."""
+    if isinstance(value, Mapping):
+        return {name: change(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        parts = [change(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value
 
 
 def describe(value: Any) -> str:

@@ -1,7 +1,8 @@
-"""Recognises a loss by computing every candidate and comparing the numbers."""
+"""Recognises a loss by computing every candidate, and says which are worth computing again at unit scale."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,6 +14,7 @@ from diagnostics.facts.loss_contracts import LossKind, Reads
 
 READINGS: tuple[Reads, ...] = ("logits", "probabilities")  # of a prediction, by a cross entropy
 AGREEMENT = 1e-3  # relative; summing float32 in another order changes far less, another loss far more
+FAR = 1.5  # times the chance level: no rule asks why a loss below it is high
 
 
 @dataclass(frozen=True)
@@ -128,3 +130,15 @@ def _agrees(value: float, candidate: Candidate) -> bool:
     except Exception:  # a loss that cannot be computed on this batch is not the one that was
         return False
     return abs(value - again) <= AGREEMENT * max(abs(again), 1e-6)
+
+
+def is_far_above_chance(loss: float, num_classes: int | None) -> bool:
+    """Return whether a cross entropy over so many classes is far above its chance level."""
+    return num_classes is not None and num_classes > 1 and FAR * math.log(num_classes) < loss < math.inf
+
+
+def at_unit_scale(values: Array) -> Array:
+    """Divide an input by its root mean square, a table column by column: float32, of the same shape."""
+    wide = values.astype(np.float64)
+    size = np.sqrt(np.square(wide).mean(axis=0 if wide.ndim == 2 else None))
+    return (wide / np.where(size > 0, size, 1.0)).astype(np.float32)

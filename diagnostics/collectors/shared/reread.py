@@ -1,4 +1,4 @@
-"""Reads the same rows twice through copies of a data pipeline, and compares them."""
+"""Reads the same rows twice through copies of a data pipeline, and compares them; images with their masks, too."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import random
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from diagnostics.collectors.isolation.rng import generators_within, is_generator
 from diagnostics.facts.array import Array
-from diagnostics.facts.data import RereadFacts
+from diagnostics.facts.data import OrientedPairs, RereadFacts
 
 from .arrays import fields, flat, is_tensor, to_array
 
@@ -33,6 +34,9 @@ _ATOMS = (
     *(str, bytes, int, float, complex, bool, type(None), type),
     *(ModuleType, FunctionType, BuiltinFunctionType, logging.Logger),
 )
+ROWS, READINGS = 8, 4
+SMALLEST = 8  # side of an image
+OF_MASK = 16  # different values that a mask has at most, and an image more
 
 
 class _Unjudged(Exception):
@@ -325,3 +329,48 @@ def seed_globals(number: int) -> None:
         torch.default_generator.manual_seed(number)
         if torch.cuda.is_initialized():
             torch.cuda.manual_seed_all(number)
+
+
+def oriented_pairs(read: Callable[[int], Any], places: Iterable[int], seconds: float) -> OrientedPairs | None:
+    """Read each row several times; None if they are not an image and a mask that are flipped or rotated.
+
+    Args:
+        read: returns the row at a place.
+        places: of rows.
+        seconds: after which no further row is read.
+    """
+    rows = compared = apart = images_moved = masks_moved = 0
+    deadline = time.monotonic() + seconds
+    for place in places:
+        readings = [pair for _ in range(READINGS) if (pair := _image_and_mask(read(place))) is not None]
+        if len(readings) < READINGS or rows == ROWS or time.monotonic() > deadline:
+            break
+        rows += 1
+        for (image, mask), (other_image, other_mask) in combinations(readings, 2):
+            of_image, of_mask = _orientations(image, other_image), _orientations(mask, other_mask)
+            if of_image and of_mask:
+                compared += 1
+                apart += not of_image & of_mask
+                images_moved += 0 not in of_image
+                masks_moved += 0 not in of_mask
+    if not images_moved and not masks_moved:
+        return None
+    return OrientedPairs(rows, compared, apart, images_moved, masks_moved)
+
+
+def _image_and_mask(row: Any) -> tuple[Array, Array] | None:
+    arrays = [array for value in flat(fields(row)).values() if (array := to_array(value)) is not None]
+    arrays = [array for array in arrays if array.ndim in (2, 3) and min(array.shape[-2:]) >= SMALLEST]
+    masks = [array for array in arrays if len(np.unique(array)) <= OF_MASK]
+    images = [array for array in arrays if len(np.unique(array)) > OF_MASK]
+    if len(masks) != 1 or len(images) != 1 or masks[0].shape[-2:] != images[0].shape[-2:]:
+        return None
+    return images[0].copy(), masks[0].copy()  # the dataset may hand out the same memory again
+
+
+def _orientations(one: Array, other: Array) -> frozenset[int]:
+    """Return the flips and rotations that turn one array into the other: 0 for none, to 7."""
+    turned: Sequence[Array] = [
+        np.rot90(flipped, turns, axes=(-2, -1)) for flipped in (one, one[..., ::-1]) for turns in range(4)
+    ]
+    return frozenset(number for number, array in enumerate(turned) if np.array_equal(array, other))

@@ -1,8 +1,9 @@
-"""Finds comparisons whose mean counts pairs: of arrays of shape (n, 1) and (n,), as the script left them."""
+"""Compares the shapes of arrays as a script left them: a mean that counts pairs, axes exchanged by a reshape."""
 
 from __future__ import annotations
 
 import ast
+import itertools
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from diagnostics.collectors.shared.arrays import to_array
 from diagnostics.facts.array import Array
 from diagnostics.facts.where import Where
-from diagnostics.facts.written import ComparedPairs
+from diagnostics.facts.written import ComparedPairs, ReshapedArray
 
 from .scopes import FUNCTIONS, dotted
 
@@ -49,6 +50,9 @@ ARRAYS = ("numpy", "torch", "tensorflow", "keras", "tf", "np", "ops", "K", "th",
 LARGEST = 1_000_000  # numbers of an array
 OWN_SCOPE = (*FUNCTIONS, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 BRANCHES = (ast.Try, ast.Match, ast.IfExp, ast.BoolOp, ast.Assert)
+ROWS = 8  # compared
+MAX_ROW = 1_000_000  # numbers of a row
+KINDS = 16  # least number of different values in the rows: zeros and ones would agree in many orders
 
 
 def compared_pairs(tree: ast.Module, file: str, values: Mapping[str, Any]) -> Iterator[ComparedPairs]:
@@ -175,3 +179,47 @@ def _is_of_module(function: ast.expr) -> bool:
 
 def _last(function: ast.expr) -> str:
     return function.attr if isinstance(function, ast.Attribute) else ""
+
+
+def reshaped_arrays(tree: ast.Module, file: str, values: Mapping[str, Any]) -> Iterator[ReshapedArray]:
+    """Yield the arrays of which another one is a view or a copy of this kind.
+
+    Args:
+        tree: the script.
+        file: its name, as shown.
+        values: its global names, when it has ended.
+    """
+    lines: dict[str, int] = {}  # of the last assignment to each
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            lines[node.id] = max(lines.get(node.id, 0), node.lineno)
+    arrays = {
+        name: value for name, value in values.items() if name in lines and is_plain(value) and len(value.shape) > 2
+    }
+    for before, after in itertools.permutations(sorted(arrays, key=lambda name: lines[name]), 2):
+        if lines[before] <= lines[after] and _are_reshaped(arrays[before], arrays[after]):
+            yield ReshapedArray(
+                names=(before, after),
+                shapes=(tuple(arrays[before].shape), tuple(arrays[after].shape)),
+                where=Where(file, lines[after], "<module>"),
+            )
+
+
+def _are_reshaped(before: Any, after: Any) -> bool:
+    shape, made = tuple(before.shape), tuple(after.shape)
+    if shape[0] != made[0] or shape == made or sorted(shape) != sorted(made):
+        return False
+    if not 1 < np.prod(shape[1:]) <= MAX_ROW or not shape[0]:
+        return False
+    if tuple(size for size in shape if size > 1) == tuple(size for size in made if size > 1):
+        return False  # only axes of length 1 have moved
+    chosen = np.linspace(0, shape[0] - 1, min(ROWS, shape[0])).astype(int)
+    ours, theirs = (np.stack([_row(array, int(row)) for row in chosen]) for array in (before, after))
+    return bool(np.array_equal(ours, theirs)) and len(np.unique(ours)) >= KINDS
+
+
+def _row(array: Any, row: int) -> Array:
+    """Return the numbers of a row in their order, float32 (n,)."""
+    found = to_array(array[row])
+    assert found is not None
+    return np.asarray(found, np.float32).ravel()

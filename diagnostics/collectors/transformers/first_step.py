@@ -29,8 +29,7 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tens
 from diagnostics.collectors.shared.dataset_rows import sample_rows
 from diagnostics.collectors.shared.loss_match import AGREEMENT
 from diagnostics.collectors.shared.pipeline import CannotJudge
-from diagnostics.collectors.shared.split_overlap import compared_rows
-from diagnostics.collectors.shared.split_tokens import tokens_of_rows
+from diagnostics.collectors.shared.split_overlap import compared_rows, tokens_of_rows
 from diagnostics.facts.pipeline import Fact
 
 from .arguments import monitor_facts, trainer_workers

@@ -16,7 +16,7 @@ from diagnostics.report.report import Report
 from diagnostics.run.library_frames import without_library_frames
 from diagnostics.run.notebook.cell_options import CellOptions
 from diagnostics.run.observer import ScriptObserver
-from diagnostics.run.unseen_training import nothing_trained
+from diagnostics.run.observers.training import nothing_trained
 from diagnostics.text.join import duration
 
 

@@ -14,8 +14,8 @@ from diagnostics.collectors.probe import Probes
 from diagnostics.config import shows_batch
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_keras
+from diagnostics.run.observers.training import Joined
 
-from .train_calls import Joined
 from .training import Training, Trainings, not_examined
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class FitObserver:
-    """Observes the calls of `fit`; see `train_calls.Framework`.
+    """Observes the calls of `fit`; see `training.Framework`.
 
     Args:
         trainings: that the calls belong to.
@@ -85,10 +85,9 @@ class FitObserver:
 
         if keras.backend.backend() != "tensorflow":
             return None
-        from diagnostics.collectors.keras.batch_source import planned_steps
         from diagnostics.collectors.keras.examine.build import keras_pipeline
         from diagnostics.collectors.keras.losses import by_class
-        from diagnostics.collectors.keras.replayable import can_be_read
+        from diagnostics.collectors.keras.replayable import can_be_read, planned_steps
 
         model, data, evaluation, class_weights = _given_to_fit(*arguments, **options)
         if not can_be_read(data):
@@ -184,7 +183,7 @@ class FitObserver:
 
         if keras.backend.backend() != "tensorflow" or not self._trainings.looks_again:
             return None
-        from diagnostics.collectors.keras.dependence.kept_batch import size_of
+        from diagnostics.collectors.keras.dependence.subject import size_of
         from diagnostics.collectors.keras.discover.step_answers import StepAnswers
         from diagnostics.collectors.keras.model import has_own_train_step
         from diagnostics.run.looks import LARGEST_HELD
@@ -284,7 +283,7 @@ def _batch_source(data: Any) -> BatchSource | None:
 
     if keras.backend.backend() != "tensorflow":
         return None
-    from diagnostics.collectors.keras.batch_source import batch_source
+    from diagnostics.collectors.keras.replayable import batch_source
 
     return batch_source(data)
 

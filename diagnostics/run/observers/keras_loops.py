@@ -28,9 +28,8 @@ from .training import Training, Trainings
 if TYPE_CHECKING:
     from diagnostics.collectors.keras.discover.metric_states import MetricStates
     from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
-    from diagnostics.collectors.keras.discover.tape_watcher import TapeLoopWatcher
+    from diagnostics.collectors.keras.discover.tape_watcher import TapeLoopWatcher, UnappliedGradients
     from diagnostics.collectors.keras.discover.traced_draws import TracedDraws
-    from diagnostics.collectors.keras.discover.unapplied import UnappliedGradients
     from diagnostics.collectors.keras.discover.unread_losses import LayerLosses, OwnLoss
     from diagnostics.collectors.keras.discover.untrained_instances import UntrainedInstanceProbe
     from diagnostics.collectors.keras.examine.kept_training import KeptTraining
@@ -154,7 +153,9 @@ class KerasLoopObserver:
 
     def _add_frozen(self) -> None:
         for calls in self.handed.frozen():
-            self._trainings.begin(Training(watching=_Watch(functools.partial(_of_frozen, calls))))
+            self._trainings.begin(
+                Training(watching=_Watch(functools.partial(_of_fact, f"{calls.model}.train_on_batch", calls)))
+            )
 
     def _add_states(self, states: MetricStates) -> None:
         watches = [each.watching for each in self._trainings.all if isinstance(each.watching, _TapeWatch)]
@@ -164,7 +165,9 @@ class KerasLoopObserver:
     def _add_draws(self, traced: TracedDraws) -> None:
         if self._trainings.all:
             for draws in traced.facts():
-                self._trainings.begin(Training(watching=_Watch(functools.partial(_of_draws, draws))))
+                self._trainings.begin(
+                    Training(watching=_Watch(functools.partial(_of_fact, f"traced {draws.where.function}", draws)))
+                )
 
     def _watch(self, loop: TapeLoopWatcher, optimizer: Any, variables: list[Any]) -> None:
         watch = _TapeWatch(loop, self._is_alone, self._losses, self._losses.of_variables(variables))
@@ -182,20 +185,12 @@ class KerasLoopObserver:
                 training.extend((evaluated,))
 
 
-def _of_frozen(calls: FrozenCalls) -> Report:
-    """Report on calls that train a frozen model."""
+def _of_fact(title: str, fact: FrozenCalls | FrozenDraws) -> Report:
+    """Report on calls that train a frozen model, or on random numbers that a traced function repeats."""
     from diagnostics.report.build import evaluated, new_evaluator
 
     evaluator = new_evaluator()
-    return evaluated(f"{calls.model}.train_on_batch", evaluator, evaluator.add(calls), (FrozenCalls,))
-
-
-def _of_draws(draws: FrozenDraws) -> Report:
-    """Report on random numbers that a traced function repeats."""
-    from diagnostics.report.build import evaluated, new_evaluator
-
-    evaluator = new_evaluator()
-    return evaluated(f"traced {draws.where.function}", evaluator, evaluator.add(draws), (FrozenDraws,))
+    return evaluated(title, evaluator, evaluator.add(fact), (type(fact),))
 
 
 @dataclass

@@ -8,8 +8,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from diagnostics.collectors.encoder_fits import EncoderFits
-from diagnostics.collectors.scaler_fits import ScalerRecorder
+from diagnostics.collectors.preprocessing_fits import EncoderFits, ScalerRecorder
 from diagnostics.collectors.scikit_learn import MODULE as METRICS
 from diagnostics.collectors.scikit_learn import MetricCalls
 from diagnostics.facts.course import TargetHistory

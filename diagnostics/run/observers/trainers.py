@@ -9,9 +9,9 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.run.looks import of_trainer
+from diagnostics.run.observers.training import Joined
 from diagnostics.run.second_look import Look
 
-from .train_calls import Joined
 from .training import Over, Training, Trainings
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TrainerObserver:
-    """Observes the calls of `Trainer.train`; see `train_calls.Framework`.
+    """Observes the calls of `Trainer.train`; see `training.Framework`.
 
     Args:
         trainings: each call is added here.

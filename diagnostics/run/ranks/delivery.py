@@ -10,9 +10,8 @@ from diagnostics.report.policy import Selection
 from diagnostics.report.ranks import compared
 from diagnostics.report.report import Report
 from diagnostics.rules.registry import all_rules, causality_of
-from diagnostics.run.delivery import Delivery
 from diagnostics.run.options import RunOptions
-from diagnostics.run.output import STANDARD_OUTPUT, say
+from diagnostics.run.output import STANDARD_OUTPUT, Delivery, say
 
 from .exchange import Exchange, Rank
 

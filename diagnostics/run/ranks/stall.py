@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from diagnostics.collectors.isolation.import_hooks import after_import
-from diagnostics.collectors.system.threads import other_threads, position, stand
+from diagnostics.collectors.system.processes import other_threads, position, stand
 from diagnostics.errors import message_of
 from diagnostics.facts.ranks.stall import StalledRank, StallFacts
 from diagnostics.report.whole_file import write_whole

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diagnostics.collectors.keras.discover.shuffled_data import is_permuted
+from diagnostics.collectors.keras.discover.evaluations import is_permuted
 from diagnostics.run.observer import ScriptObserver
 from tests.keras.programs import keras, layers
 

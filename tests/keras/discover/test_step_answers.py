@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from diagnostics.collectors.isolation.guard import FaultGuard
-from diagnostics.collectors.keras.dependence.kept_batch import keep_batch
+from diagnostics.collectors.keras.dependence.subject import keep_batch
 from diagnostics.collectors.keras.discover.step_answers import StepAnswers
 from diagnostics.run import looks
 from tests.keras.fits import keras, layers, tf

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from diagnostics.collectors.keras.dependence.kept_batch import keep_batch
 from diagnostics.collectors.keras.dependence.measure import measure
-from diagnostics.collectors.keras.dependence.subject import KerasSubject
+from diagnostics.collectors.keras.dependence.subject import KerasSubject, keep_batch
 from tests.keras.programs import keras, layers
 
 ROWS = np.random.default_rng(0).normal(size=(32, 9, 6)).astype("float32")

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from diagnostics.collectors.keras.dependence.kept_batch import keep_batch
 from diagnostics.collectors.keras.dependence.measure import measure
-from diagnostics.collectors.keras.dependence.subject import KerasSubject
+from diagnostics.collectors.keras.dependence.subject import KerasSubject, keep_batch
 from diagnostics.collectors.keras.examine.pipeline import KerasPipeline
 from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.facts.pipeline import LossFacts

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from diagnostics.collectors.keras.dependence.kept_batch import keep_batch
-from diagnostics.collectors.keras.dependence.subject import KerasSubject
+from diagnostics.collectors.keras.dependence.subject import KerasSubject, keep_batch
 from diagnostics.collectors.keras.dependence.vanishing_layers import vanishing_layers
 from tests.keras.fits import keras, layers
 

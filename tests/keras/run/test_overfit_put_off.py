@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diagnostics.collectors.keras.batch_source import planned_steps
+from diagnostics.collectors.keras.replayable import planned_steps
 from diagnostics.facts.pipeline import LossFacts
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.run.observer import ScriptObserver

@@ -219,9 +219,8 @@ def test_code_that_could_be_noticed_is_not_run():
 
 
 def test_facts_name_what_could_not_be_measured():
-    from diagnostics.collectors.keras.dependence.kept_batch import keep_batch
     from diagnostics.collectors.keras.dependence.measure import measure
-    from diagnostics.collectors.keras.dependence.subject import KerasSubject
+    from diagnostics.collectors.keras.dependence.subject import KerasSubject, keep_batch
 
     model = classifier(layers.Dense(3, "softmax"))
     few = measure(KerasSubject(model, keep_batch(X[:3], LABELS[:3], None)))

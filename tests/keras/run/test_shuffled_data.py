@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from diagnostics.collectors.keras.discover.shuffled_data import split_of
+from diagnostics.collectors.keras.discover.evaluations import split_of
 from diagnostics.facts.data import ShuffledSplit
 from diagnostics.run.observer import ScriptObserver
 from tests.keras.fits import tf

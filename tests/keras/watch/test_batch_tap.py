@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from diagnostics.collectors.keras.watch.batch_tap import BatchTap
+from diagnostics.collectors.keras.watch.watcher import BatchTap
 from diagnostics.collectors.shared.step_clock import StepClock
 from tests.keras.watched import BATCH, FEATURE_ROWS, LABELS, functional
 

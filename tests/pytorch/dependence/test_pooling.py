@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from diagnostics.collectors.pytorch.dependence.pooling import compare_pooling
+from diagnostics.collectors.pytorch.dependence.padding import compare_pooling
 from diagnostics.collectors.shared.dependence.subject import Unclear
 from tests.pytorch.dependence.test_measure import Lambda, subject
 

@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.pytorch.dependence.measure import compare_untrained
 from diagnostics.collectors.pytorch.dependence.subject import Subject
-from diagnostics.collectors.pytorch.dependence.untrained import compare_untrained
 from diagnostics.collectors.pytorch.new_weights import NewWeights
 
 

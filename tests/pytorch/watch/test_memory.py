@@ -12,7 +12,7 @@ RUN = textwrap.dedent(
     from torch import nn
 
     import diagnostics
-    from diagnostics.collectors.system.process_memory import resident_memory
+    from diagnostics.collectors.system.host_memory import resident_memory
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -60,7 +60,7 @@ EMBEDDING = textwrap.dedent(
         loss = nn.functional.cross_entropy(model(tokens), torch.randint(4, (32,)))
         loss.backward()
         optimizer.step()
-    from diagnostics.collectors.system.process_memory import peak_memory
+    from diagnostics.collectors.system.host_memory import peak_memory
     print("peak", peak_memory()[0])
     """
 )

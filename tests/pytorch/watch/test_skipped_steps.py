@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.collectors.pytorch.watch.pending_steps import SkippedSteps
+from diagnostics.collectors.pytorch.watch.optimizer_steps import SkippedSteps
 from diagnostics.collectors.pytorch.watch.record.step_log import SKIPPED
 from tests.pytorch.watched import batch
 

@@ -11,8 +11,7 @@ from torch import nn
 
 import diagnostics
 from diagnostics.collectors.pytorch.watch import watcher
-from diagnostics.collectors.pytorch.watch.optimizer_steps import OptimizerSteps
-from diagnostics.collectors.pytorch.watch.pending_steps import PendingSteps
+from diagnostics.collectors.pytorch.watch.optimizer_steps import OptimizerSteps, PendingSteps
 from tests.support import healthy
 from tests.support.findings import all_rules_of
 from tests.support.healthy import few_of, load

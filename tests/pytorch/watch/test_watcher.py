@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from diagnostics.collectors.pytorch.watch.pending_steps import PendingSteps
+from diagnostics.collectors.pytorch.watch.optimizer_steps import PendingSteps
 from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
 from tests.pytorch.watched import INF, batch, mlp, run
 

@@ -1,6 +1,6 @@
 """What `diagnose run` says where it saw no training."""
 
-from diagnostics.run.unseen_training import BUSY_S, NOTHING_TRAINED, nothing_trained
+from diagnostics.run.observers.training import BUSY_S, NOTHING_TRAINED, nothing_trained
 
 
 def test_nothing_was_seen():

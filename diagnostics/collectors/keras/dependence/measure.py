@@ -16,12 +16,11 @@ from diagnostics.collectors.shared.dependence.examples import (
     example_axis,
 )
 from diagnostics.collectors.shared.dependence.future import compare_future, reads_ahead
-from diagnostics.collectors.shared.dependence.inputs import compare_inputs
+from diagnostics.collectors.shared.dependence.inputs import compare_inputs, compare_steps
 from diagnostics.collectors.shared.dependence.linearity import find_linear
 from diagnostics.collectors.shared.dependence.packing import compare_packed
 from diagnostics.collectors.shared.dependence.padding import compare_padding, padded_input
 from diagnostics.collectors.shared.dependence.statistics import compare_statistics
-from diagnostics.collectors.shared.dependence.steps import compare_steps
 from diagnostics.collectors.shared.dependence.subject import Unclear, by_part
 from diagnostics.facts.dependence import CopyFacts, DependenceFacts, FutureFacts, PaddingFacts
 

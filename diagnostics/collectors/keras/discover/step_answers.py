@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
-from diagnostics.collectors.keras.dependence.kept_batch import KeptBatch
+from diagnostics.collectors.keras.dependence.subject import KeptBatch
 from diagnostics.collectors.keras.internals import op_def_registry
 from diagnostics.collectors.shared.dependence.examples import sameness
 from diagnostics.facts.array import Array

@@ -17,8 +17,8 @@ import tensorflow as tf
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.collectors.keras.step_values import StepValues
-from diagnostics.collectors.keras.values import current
+from diagnostics.collectors.keras.discover.tape_watcher import UnappliedGradients
+from diagnostics.collectors.keras.values import StepValues, current
 from diagnostics.collectors.shared.script_line import script_line
 from diagnostics.facts.loss_graph import LEAF, LossGraph, Node, Operand, RowsRead, Shape, rows_read
 from diagnostics.facts.where import Where
@@ -27,7 +27,6 @@ from diagnostics.taps.tap import subscribe
 
 from .tape_pass import TapeRecorder
 from .tape_watcher import TapeLoopWatcher
-from .unapplied import UnappliedGradients
 
 MOST_INDICES = 2**22  # of a `tf.gather` that are read
 OPERATIONS = 5000  # next to the loss that are walked: a graph of a large model has more

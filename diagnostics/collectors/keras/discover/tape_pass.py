@@ -11,7 +11,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from diagnostics.collectors.keras.dependence.kept_batch import KeptBatch, keep_batch
+from diagnostics.collectors.keras.dependence.subject import KeptBatch, keep_batch
 from diagnostics.collectors.keras.values import array_of
 from diagnostics.taps import keras as taps
 

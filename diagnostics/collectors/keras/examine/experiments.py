@@ -19,10 +19,8 @@ from diagnostics.collectors.keras.losses import contract_as_set, expects_indices
 from diagnostics.collectors.keras.model import activation_of, last_layer
 from diagnostics.collectors.keras.optimizer import inner_optimizer, rates_of
 from diagnostics.collectors.keras.values import array_of
-from diagnostics.collectors.shared.experiments.changes import ADAM_RATE
-from diagnostics.collectors.shared.experiments.experiment import Setup, constant_answers
-from diagnostics.collectors.shared.experiments.plan import STEPS, run_experiments
-from diagnostics.collectors.shared.experiments.rows import Rows, rows_of
+from diagnostics.collectors.shared.experiments.experiment import Rows, Setup, constant_answers, rows_of
+from diagnostics.collectors.shared.experiments.plan import ADAM_RATE, STEPS, run_experiments
 from diagnostics.facts.array import Array
 from diagnostics.facts.experiments import Experiments
 

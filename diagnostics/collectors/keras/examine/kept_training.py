@@ -10,7 +10,7 @@ from typing import Any
 import keras
 
 from diagnostics.collectors.keras.batch import as_array, unpack
-from diagnostics.collectors.keras.dependence.kept_batch import size_of
+from diagnostics.collectors.keras.dependence.subject import size_of
 from diagnostics.collectors.keras.harmless import of_optimizer
 from diagnostics.collectors.keras.losses import contract_as_set
 from diagnostics.collectors.keras.model import has_own_loss, has_own_train_step, has_weights

@@ -24,7 +24,10 @@ from diagnostics.collectors.keras.data import (
     rows_of,
     rows_with_targets,
 )
-from diagnostics.collectors.keras.dependence.kept_batch import size_of
+from diagnostics.collectors.keras.dependence.subject import size_of
+from diagnostics.collectors.keras.examine.kept_outputs import LayerCalls, several_outputs
+from diagnostics.collectors.keras.examine.reported_metrics import class_metrics, metric_facts
+from diagnostics.collectors.keras.examine.stateless_copy import KerasSubsets
 from diagnostics.collectors.keras.harmless import Code, of_call, of_loss, of_making, of_optimizer
 from diagnostics.collectors.keras.losses import (
     as_written,
@@ -57,7 +60,7 @@ from diagnostics.collectors.keras.replayable import python_functions
 from diagnostics.collectors.keras.state import generators_of, global_states_kept
 from diagnostics.collectors.shared.input_sample import samples_of_batches
 from diagnostics.collectors.shared.learnability import KeptRows
-from diagnostics.collectors.shared.loss_match import Recognised
+from diagnostics.collectors.shared.loss_match import Recognised, at_unit_scale, is_far_above_chance
 from diagnostics.collectors.shared.overfit_plan import (
     AWAITS_END,
     POOL_BATCHES,
@@ -71,7 +74,6 @@ from diagnostics.collectors.shared.overfit_run import Plan, Run
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, UsersCodeRaised, users_code
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import SECONDS, compared_rows, input_columns, row_digest
-from diagnostics.collectors.shared.unit_scale import at_unit_scale, is_far_above_chance
 from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import InputFacts, InputSample, TargetSides
 from diagnostics.facts.layers import LayerFacts
@@ -79,12 +81,9 @@ from diagnostics.facts.loss_call import LossCall, LossCalls
 from diagnostics.facts.loss_contracts import LossKind
 from diagnostics.facts.pipeline import Fact, LossFacts
 
-from .class_metrics import class_metrics, metric_facts
 from .first_layers import first_layers
 from .kept_outputs import KeptOutputs, keep_outputs
-from .output_parts import LayerCalls, several_outputs
 from .stateless_copy import KerasCopy
-from .subsets import KerasSubsets
 
 if TYPE_CHECKING:
     from diagnostics.collectors.keras.watch.sampled_rows import SampledRows

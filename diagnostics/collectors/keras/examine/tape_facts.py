@@ -13,9 +13,8 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.isolation.internal import own_run
-from diagnostics.collectors.keras.dependence.kept_batch import KeptBatch, objection
 from diagnostics.collectors.keras.dependence.measure import measure
-from diagnostics.collectors.keras.dependence.subject import KerasSubject
+from diagnostics.collectors.keras.dependence.subject import KeptBatch, KerasSubject, objection
 from diagnostics.collectors.keras.discover.tape_pass import TapePass
 from diagnostics.collectors.keras.model import describe_model
 from diagnostics.collectors.keras.optimizer import optimizer_facts

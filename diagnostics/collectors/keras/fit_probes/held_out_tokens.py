@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from diagnostics.collectors.keras.batch import named
-from diagnostics.collectors.shared.split_tokens import tokens_of_arrays
+from diagnostics.collectors.shared.split_overlap import tokens_of_arrays
 from diagnostics.facts.array import Array
 from diagnostics.facts.data import TokenSides
 

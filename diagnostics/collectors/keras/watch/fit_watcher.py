@@ -17,8 +17,7 @@ from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.keras import internals
 from diagnostics.collectors.keras.model import has_own_train_step, has_parts_weights
 from diagnostics.collectors.keras.optimizer import inner_optimizer, settings_of
-from diagnostics.collectors.keras.step_values import StepValues
-from diagnostics.collectors.keras.values import number_of
+from diagnostics.collectors.keras.values import StepValues, number_of
 from diagnostics.collectors.shared.fingerprint import (
     LAYERS,
     NUMBERS,
@@ -28,9 +27,8 @@ from diagnostics.collectors.shared.fingerprint import (
     plain_settings,
     states_of_host,
 )
-from diagnostics.collectors.shared.history import History
+from diagnostics.collectors.shared.history import History, training_history
 from diagnostics.collectors.shared.step_clock import StepClock
-from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.facts.array import Array
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import EARLY, StartFacts, TrainingHistory
@@ -404,3 +402,20 @@ def _name_of(loss: Any) -> str | None:
     if loss is None or isinstance(loss, str):
         return loss
     return str(getattr(loss, "__name__", type(loss).__name__))
+
+
+class WrappedStep:
+    """Takes the place of `train_function`.
+
+    Args:
+        original: what it wraps; of a fit that failed and did not restore it, what that wrapped.
+        take: called in its place; once this is None, calls are only passed through.
+    """
+
+    def __init__(self, original: Any, take: Callable[[Any], Any]) -> None:
+        self.original: Callable[[Any], Any] = original.original if isinstance(original, WrappedStep) else original
+        self.take: Callable[[Any], Any] | None = take
+
+    def __call__(self, given: Any) -> Any:
+        """Take a step."""
+        return self.original(given) if self.take is None else self.take(given)

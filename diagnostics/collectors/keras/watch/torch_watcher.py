@@ -15,13 +15,12 @@ from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.keras.batch import as_array, fingerprint, named, unpack
 from diagnostics.collectors.keras.model import has_weights
 from diagnostics.collectors.keras.values import number_of
-from diagnostics.collectors.shared.history import History
-from diagnostics.collectors.shared.sampling import is_sampled_step
-from diagnostics.collectors.system.process_memory import resident_memory
+from diagnostics.collectors.shared.history import History, is_sampled_step
+from diagnostics.collectors.system.host_memory import resident_memory
 from diagnostics.facts.array import Array
 from diagnostics.facts.nonfinite import OriginFacts, OriginKind
 
-from .fit_watcher import FitWatcher, gradient_fields, sample_fields
+from .fit_watcher import FitWatcher, WrappedStep, gradient_fields, sample_fields
 
 LIMIT = 512 * 2**20  # bytes of weights; a model that is larger is not copied
 NOT_REPLAYED = "no step is replayed on Keras' PyTorch backend"
@@ -59,16 +58,14 @@ class KerasTorchWatcher(FitWatcher):
         self._gradients = History(gradient_fields(0))
         self._before_step: list[torch.Tensor] | None = None
         self._pending: list[tuple[tuple[Any, ...], Any, Any]] = []
-        self._original = model.train_function
-        if isinstance(self._original, _Step):  # of a fit that failed and did not restore it
-            self._original = self._original.original
-        self._step = _Step(self, self._original)
+        self._step = WrappedStep(model.train_function, self.take_step)
+        self._original = self._step.original
         model.train_function = self._step
 
     def _restore(self) -> None:
         if self._model.train_function is self._step:
             self._model.train_function = self._original
-        self._step.run = None
+        self._step.take = None
 
     def _release(self) -> None:
         self._before_step = None
@@ -243,17 +240,6 @@ class KerasTorchWatcher(FitWatcher):
             self.origin = self._origin(
                 "input", self.origin.step, inputs=tuple(broken), rows=rows, learning_rate=rate, **known
             )
-
-
-class _Step:
-    """The wrapped `train_function`; only passes calls through once the watcher is closed."""
-
-    def __init__(self, run: KerasTorchWatcher, original: Callable[[Any], Any]) -> None:
-        self.run: KerasTorchWatcher | None = run
-        self.original = original
-
-    def __call__(self, data: Any) -> Any:
-        return self.original(data) if self.run is None else self.run.take_step(data)
 
 
 def _current(variable: Any) -> torch.Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -15,20 +16,20 @@ from diagnostics.collectors.keras.batch import fingerprint, inputs_of
 from diagnostics.collectors.keras.model import computes_loss, has_parts_weights
 from diagnostics.collectors.keras.optimizer import steps_made, why_rate_is_unknown
 from diagnostics.collectors.keras.values import current
+from diagnostics.collectors.keras.watch.replay import StepSnapshot, failed_batch, locate
 from diagnostics.collectors.keras.weights import LIMIT, Weights, compiled, not_finite
 from diagnostics.collectors.probe import Probes
-from diagnostics.collectors.shared.history import History
+from diagnostics.collectors.shared.history import History, is_sampled_step
 from diagnostics.collectors.shared.input_sample import Collected, samples, take_arrays
-from diagnostics.collectors.shared.sampling import is_sampled_step
-from diagnostics.collectors.system.process_memory import resident_memory
+from diagnostics.collectors.shared.step_clock import StepClock
+from diagnostics.collectors.system.host_memory import resident_memory
+from diagnostics.errors import typed_message
 from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import InputSample
 from diagnostics.failed_batch import FailedBatch
 
 from . import probes
-from .batch_tap import BatchTap
-from .fit_watcher import FitWatcher, sample_fields
-from .nonfinite_origin import StepSnapshot, failed_batch, locate
+from .fit_watcher import FitWatcher, WrappedStep, sample_fields
 from .probes import WatchProbe
 from .replay import batch_size
 from .sampled_rows import SampledRows
@@ -297,3 +298,142 @@ def allocated_memory() -> float:
     if _on_gpu():
         return float(tf.config.experimental.get_memory_info("GPU:0")["current"])
     return resident_memory()
+
+
+class BatchTap:
+    """Replaces `model.train_function` while a model is fitted, and captures each batch.
+
+    Keras draws the batch inside its compiled step, and shows it to no callback. So the batch is drawn here and put
+    into a queue of length one, and the compiled step gets an iterator over that queue. Element types and shapes
+    are the same, so the step compiles as it would without the queue, and computes the same bits.
+
+    Args:
+        model: compiled, its train function made.
+        before: called with each batch before its step; with None where it could not be seen.
+        after: called with what the step returned.
+        clock: measures waiting for a batch, the step, and the rest.
+
+    Attributes:
+        why_not: why batches cannot be captured, as a verb phrase of `fit`; empty if they can.
+    """
+
+    def __init__(
+        self, model: keras.Model, before: Callable[[Any], None], after: Callable[[Any], None], clock: StepClock
+    ) -> None:
+        self._model, self._clock = model, clock
+        self._before = before
+        self._after = after
+        self._step = WrappedStep(model.train_function, self.run)
+        self._original = self._step.original
+        # The iterator that batches were last drawn from. Held weakly: what ends with it, such as a generator's
+        # `finally`, is to happen when it happens without us.
+        self._source: Callable[[], Any] = _nothing
+        self._spec: Any = None
+        self._queue: Any = None
+        self._feed: Any = None
+        self.why_not = _why_not(model)
+
+    def open(self) -> None:
+        """Replace the train function."""
+        self._model.train_function = self._step
+
+    def close(self) -> None:
+        """Restore the train function."""
+        if self._model.train_function is self._step:
+            self._model.train_function = self._original
+        self._step.take = None  # for references to it that remain
+        self._source = _nothing
+        self._queue = self._feed = None
+
+    def run(self, iterator: Any) -> Any:
+        """Take one step."""
+        if not isinstance(iterator, tf.data.Iterator):  # of `train_on_batch`, or of several devices
+            if not isinstance(iterator, tf.distribute.DistributedIterator):
+                return self._original(iterator)
+            self.why_not = "spreads them over several devices"
+        batch = None
+        if not self.why_not and self._prepare(iterator):
+            self._clock.begin("loader")
+            try:
+                batch = iterator.get_next()
+            except tf.errors.OutOfRangeError:
+                # Keras finds out by a step that fails, after which its seeds for dropout have moved on.
+                return self._original(iterator)
+            self._clock.begin("diagnostics")
+            iterator = self._hand_over(batch)
+        self._before(batch)
+        self._clock.begin("step")
+        try:
+            result = self._original(iterator)
+        except BaseException:
+            self._source = _nothing  # the queue may still hold the batch
+            raise
+        if batch is None:
+            self._clock.drop()  # the step has drawn its batch itself
+        else:
+            self._clock.drew()
+            self._clock.step()
+        self._after(result)
+        return result
+
+    def _prepare(self, iterator: Any) -> bool:
+        """Make a queue, and an iterator over it, that match the batches."""
+        if iterator is self._source():
+            return True
+        try:
+            spec = iterator.element_spec
+            if self._feed is None or self._source is _nothing or spec != self._spec:
+                self._spec = spec
+                self._queue, self._feed = _queue_like(spec)
+            self._source = weakref.ref(iterator)
+        except Exception as fault:
+            self.why_not = f"uses batches that cannot be passed on unchanged ({typed_message(fault)})"
+        return not self.why_not
+
+    def _hand_over(self, batch: Any) -> Any:
+        try:
+            self._queue.enqueue(tf.nest.flatten(batch))
+        except Exception as fault:
+            self.why_not = f"failed to pass them on ({typed_message(fault)})"
+            return [batch]  # as `train_on_batch` would; the batch must not be lost
+        return self._feed
+
+
+def _nothing() -> None:
+    """Replace a weak reference where there is no iterator."""
+
+
+def _why_not(model: keras.Model) -> str:
+    if model.steps_per_execution > 1:
+        return f"takes {model.steps_per_execution} at once (steps_per_execution)"
+    if type(model).make_train_function is not keras.Model.make_train_function:
+        return f"does not draw them: {type(model).__name__} makes a train function of its own"
+    return ""
+
+
+def _queue_like(spec: Any) -> tuple[Any, Any]:
+    """Make a queue for one element, and an iterator over what is put into it, with these very types.
+
+    Raises:
+        TypeError: an element that is no plain tensor.
+        ValueError: the types cannot be had again.
+    """
+    flat = tf.nest.flatten(spec)
+    for part in flat:
+        if type(part) is not tf.TensorSpec:
+            raise TypeError(f"an element is a {type(part).__name__}")
+    queue = tf.queue.FIFOQueue(1, [part.dtype for part in flat])
+
+    def take(_number: Any) -> Any:
+        taken = queue.dequeue()
+        parts = taken if isinstance(taken, list | tuple) else [taken]
+        shaped = [tf.ensure_shape(part, wanted.shape) for part, wanted in zip(parts, flat, strict=True)]
+        return tf.nest.pack_sequence_as(spec, shaped)
+
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    options.experimental_optimization.inject_prefetch = False
+    feed = iter(tf.data.Dataset.range(1).repeat().map(take).with_options(options))
+    if feed.element_spec != spec:
+        raise ValueError(f"{feed.element_spec} instead of {spec}")
+    return queue, feed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,14 @@ from torch import Tensor, nn
 from diagnostics.collectors.checks.accumulation import Parts, Vector
 from diagnostics.collectors.checks.differences import dtype_of, rounding_of
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
-from diagnostics.collectors.pytorch.batch import call_loss, call_model, checked_loss, loss_in, split_batch
+from diagnostics.collectors.pytorch.batch import (
+    call_loss,
+    call_model,
+    checked_loss,
+    loss_in,
+    some_rows,
+    split_batch,
+)
 from diagnostics.collectors.pytorch.data import to_device
 from diagnostics.collectors.pytorch.examine.model_copy import ModelCopy
 from diagnostics.collectors.pytorch.losses import ignored_label
@@ -84,7 +91,7 @@ class TorchGradients:
         """Cut the batch into micro-batches; without dropout, so that the same gradient is to be expected."""
         size = self.rows()
         bounds = [round(number * size / count) for number in range(count + 1)]
-        micro = [some_rows(self._batch, start, stop, size) for start, stop in itertools.pairwise(bounds)]
+        micro = [some_rows(self._batch, slice(start, stop), size) for start, stop in itertools.pairwise(bounds)]
         return Parts(
             sizes=tuple(stop - start for start, stop in itertools.pairwise(bounds)),
             labels=self._labels(micro),
@@ -167,20 +174,6 @@ def _said(what: str) -> Iterator[None]:
             f"The gradients cannot be checked: calling {what} raised {type(error).__name__}: {error}. Pass a "
             "batch as the training loop gets it, (inputs, target) or a dict, and the loss_fn that it uses."
         ) from error
-
-
-def some_rows(batch: Any, start: int, stop: int, size: int) -> Any:
-    """Cut rows out of a batch; what does not have so many rows stays whole."""
-    if is_tensor(batch):
-        return batch[start:stop] if batch.ndim and batch.shape[0] == size else batch
-    if isinstance(batch, Mapping):
-        return {name: some_rows(value, start, stop, size) for name, value in batch.items()}
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*(some_rows(value, start, stop, size) for value in batch))
-    if isinstance(batch, list | tuple):
-        cut = [some_rows(value, start, stop, size) for value in batch]
-        return tuple(cut) if isinstance(batch, tuple) else cut
-    return batch
 
 
 def _described(name: str, parameter: Tensor) -> ParameterGradient:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstPas
 from diagnostics.collectors.pytorch.local_tensors import is_sharded
 from diagnostics.collectors.pytorch.model import check_runnable, uncompiled
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass, named_tensors, tensors
-from diagnostics.collectors.shared.arrays import LABEL_NAMES, to_array
+from diagnostics.collectors.shared.arrays import LABEL_NAMES, to_array, with_parts
 from diagnostics.collectors.shared.dependence.padding import masked_input, separates
 from diagnostics.collectors.shared.pipeline import StageFailed
 from diagnostics.facts.array import Array
@@ -253,7 +253,7 @@ def on_host(value: Any) -> Any:
     """Copy the tensors in nested containers to the host."""
     if isinstance(value, Tensor):
         return value.detach().to("cpu", copy=True)
-    return _mapped(value, on_host)
+    return with_parts(value, on_host) if isinstance(value, dict | list | tuple) else value
 
 
 def filled(value: Any, given: Mapping[str, Tensor], path: str = "") -> Any:
@@ -265,12 +265,4 @@ def filled(value: Any, given: Mapping[str, Tensor], path: str = "") -> Any:
     if isinstance(value, list | tuple):
         parts = [filled(part, given, f"{path}.{n}" if path else str(n)) for n, part in enumerate(value)]
         return type(value)(parts)
-    return value
-
-
-def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
-    if isinstance(value, dict):
-        return {key: change(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)([change(part) for part in value])
     return value

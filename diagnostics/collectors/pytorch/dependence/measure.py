@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
+from diagnostics.collectors.pytorch.dependence.padding import compare_pooling
 from diagnostics.collectors.pytorch.new_weights import new_weights
 from diagnostics.collectors.shared.dependence.copied import compare_copy
 from diagnostics.collectors.shared.dependence.examples import (
@@ -19,24 +21,20 @@ from diagnostics.collectors.shared.dependence.examples import (
     moved_by_place,
 )
 from diagnostics.collectors.shared.dependence.future import compare_future, reads_ahead
-from diagnostics.collectors.shared.dependence.inputs import compare_inputs, used_of_first
+from diagnostics.collectors.shared.dependence.inputs import compare_inputs, compare_steps, used_of_first
 from diagnostics.collectors.shared.dependence.linearity import find_linear
 from diagnostics.collectors.shared.dependence.packing import compare_packed
 from diagnostics.collectors.shared.dependence.statistics import compare_statistics
-from diagnostics.collectors.shared.dependence.steps import compare_steps
-from diagnostics.collectors.shared.dependence.subject import NO_TIME, OutOfTime, by_part
+from diagnostics.collectors.shared.dependence.subject import NO_TIME, OutOfTime, Unclear, by_part
 from diagnostics.errors import typed_message
-from diagnostics.facts.dependence import DependenceFacts, PooledPadding
+from diagnostics.facts.dependence import DependenceFacts, PooledPadding, UntrainedFacts
 
-from .dropout import active_dropout
 from .kept_pass import KeptPass, objection, subject_of
 from .order import compare_order
 from .padding import compare_padding
-from .pooling import compare_pooling
 from .positions import compare_positions
-from .random_state import random_state
+from .randomness import active_dropout, random_state
 from .subject import Subject
-from .untrained import compare_untrained
 
 PARTS = (
     "examples",
@@ -53,6 +51,8 @@ PARTS = (
     "statistics",
 )
 MOST_SAID = 120  # characters of an error
+MAX_TESTED = 8  # matrices: of a head, not of a whole backbone
+LEAST = 1e-3  # change of the predictions, as a share of the largest: more than rounding
 
 
 def measure_module(
@@ -165,3 +165,51 @@ def _of_examples(
     begin, end = of_steps or (None, None)
     facts = replace(facts, inputs=inputs, of_first=of_first or (), linear=linear)
     return replace(facts, first_step_of=begin, last_step_of=end)
+
+
+def compare_untrained(subject: Subject, frozen: Mapping[str, int]) -> UntrainedFacts | None:
+    """Shuffle the numbers of each matrix, and see whether any answer changes; None if there is no such matrix.
+
+    Raises:
+        Unclear: there are too many, or the answers are random.
+        OutOfTime: the time is over.
+    """
+    if not frozen:
+        return None
+    if len(frozen) > MAX_TESTED:
+        raise Unclear("a checkpoint lacked more weights than those of a head")
+    parameters, used = dict(subject.model.named_parameters()), dict[str, int]()
+    order, first = list[str](), None
+    handles = [
+        module.register_forward_hook(_noted(order, name))
+        for name, module in subject.model.named_modules()
+        if any(parameter.ndim >= 2 for parameter in module.parameters(recurse=False))
+    ]
+    try:
+        first = subject.ask(subject.inputs)
+    finally:
+        for handle in handles:
+            handle.remove()
+    if first.change(subject.ask(subject.inputs, seed=1)) != 0:
+        raise Unclear("the predictions are random in evaluation mode")
+    generator = torch.Generator().manual_seed(0)
+    largest = float(abs(first.main).max())
+    for name, size in frozen.items():
+        parameter: Tensor = parameters[name]
+        with subject.restored(), torch.no_grad():
+            numbers = parameter.flatten()
+            parameter.copy_(numbers[torch.randperm(size, generator=generator)].view_as(parameter))
+            change = first.change(subject.ask(subject.inputs))
+        if change > LEAST * largest:
+            used[name] = size
+    if not used:
+        return None
+    last = bool(order) and any(name.rpartition(".")[0] == order[-1] for name in used)
+    return UntrainedFacts(used, last)
+
+
+def _noted(order: list[str], name: str) -> Callable[[nn.Module, object, object], None]:
+    def ran(_module: nn.Module, _given: object, _returned: object) -> None:
+        order.append(name)
+
+    return ran

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from diagnostics.collectors.pytorch.dependence.operations import attention_seen
 from diagnostics.collectors.shared.dependence.future import by_position_or_none
 from diagnostics.collectors.shared.dependence.padding import most_frequent
 from diagnostics.collectors.shared.dependence.subject import Inputs, Unclear
 from diagnostics.facts.array import Array
 from diagnostics.facts.dependence import OrderFacts
 
-from .attention import attention_seen
 from .subject import Subject
 
 MAX_ROWS = 8  # examples that are run

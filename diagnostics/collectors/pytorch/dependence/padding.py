@@ -1,4 +1,4 @@
-"""Finds out what padding does to the predictions of a PyTorch model, and whether a mask is left out."""
+"""Finds out what padding does to the predictions of a PyTorch model and their mean, and which mask is missing."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.model import parameter_names
 from diagnostics.collectors.shared.dependence import padding as shared
-from diagnostics.collectors.shared.dependence.padding import Padded, masked_input, padded_input, separates
-from diagnostics.facts.dependence import PaddingFacts
+from diagnostics.collectors.shared.dependence.padding import (
+    Padded,
+    input_with_mask,
+    masked_input,
+    padded_input,
+    separates,
+)
+from diagnostics.collectors.shared.dependence.subject import Unclear
+from diagnostics.facts.dependence import PaddingFacts, PooledPadding
 
 from .subject import Subject
 
@@ -89,3 +97,38 @@ def _ask_observed(subject: Subject, modules: list[nn.Module], before: Before) ->
     finally:
         for hook in hooks:
             hook.remove()
+
+
+def compare_pooling(subject: Subject, evaluated: bool) -> PooledPadding:
+    """Compare the means over the positions of padded rows with those of the same rows without padding.
+
+    Args:
+        subject: asked about a batch.
+        evaluated: whether that is one of an evaluation.
+
+    Raises:
+        Unclear: no input marks padding, the model returns no vector for each position, or it returns zeros at
+            padding: then a sum over the positions is right.
+        OutOfTime: the time is over.
+    """
+    padded = input_with_mask(subject.inputs)
+    if padded is None or not (padded.lengths == padded.width).any():
+        raise Unclear("needs a batch that is padded to its longest row, and a mask of its padding")
+    main = subject.ask(subject.inputs).main
+    if main.ndim != 3 or main.shape[:2] != padded.words.shape:
+        raise Unclear("the model does not return a vector for each position")
+    if not main[~padded.words].any():
+        raise Unclear("the model returns zeros at padding")
+    removed = shared.compare_padding(lambda given: subject.ask(given).main.mean(1), subject.inputs, padded).removed
+    if removed is None or removed.moved:
+        raise Unclear("needs outputs for rows of different lengths")
+    return PooledPadding(
+        input=padded.name,
+        rows=removed.rows,
+        changed=removed.changed,
+        longest=int(padded.width - np.min(padded.lengths)),
+        change=removed.change,
+        spread=removed.spread,
+        width=main.shape[2],
+        evaluated=evaluated,
+    )

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.pytorch.model import parameter_names, uncompiled
-from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors
+from diagnostics.collectors.pytorch.watch.record.captured_pass import copied_tensors, named_tensors
 from diagnostics.collectors.shared.arrays import to_array
 from diagnostics.collectors.shared.dependence.examples import REL_TOLERANCE
 from diagnostics.collectors.shared.dependence.padding import Padded, compare_padding, masked_input
@@ -67,7 +67,7 @@ class EvaluatedTexts:
         if len(set(shapes)) == len(shapes) or sum(tensor.nbytes for tensor in given) > MOST_BYTES:
             return
         if all(type(tensor) is Tensor and tensor.layout is torch.strided for tensor in given):
-            self._latest.append(_copied((call.arguments, call.options)))
+            self._latest.append(copied_tensors((call.arguments, call.options)))
             positions = max(shape.numel() for shape in shapes)
             if positions > self._largest[0]:
                 self._largest = positions, self._latest[-1]
@@ -205,12 +205,3 @@ def _with_positions(module: nn.Module) -> Iterator[None]:
         yield
     finally:
         hook.remove()
-
-
-def _copied(value: Any) -> Any:
-    """Copy the tensors in nested containers, where they are."""
-    if isinstance(value, Tensor):
-        return value.detach().clone()
-    if isinstance(value, dict):
-        return {key: _copied(part) for key, part in value.items()}
-    return type(value)(map(_copied, value)) if type(value) in (list, tuple) else value

@@ -15,6 +15,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from diagnostics.collectors.isolation.rng import generators_within
 from diagnostics.collectors.pytorch.batch import prediction_in
+from diagnostics.collectors.pytorch.dependence.operations import attention_seen
 from diagnostics.collectors.pytorch.model import fills_in_tokens
 from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
@@ -31,7 +32,6 @@ from diagnostics.collectors.shared.dependence.subject import (
 )
 from diagnostics.facts.array import Array
 
-from .attention import attention_seen
 from .operations import operations_seen, summaries_seen
 
 Call = Callable[[nn.Module, Mapping[str, Tensor]], Any]

@@ -14,13 +14,13 @@ from torch import Tensor, nn
 
 from diagnostics.collectors.probe import probes_in
 from diagnostics.collectors.pytorch.activations import last_activation, output_facts
-from diagnostics.collectors.pytorch.added_tokens import embedding_rows
 from diagnostics.collectors.pytorch.batch import split_batch
 from diagnostics.collectors.pytorch.discover import probes
 from diagnostics.collectors.pytorch.loader_rows import image_pairs, own_length, training_rows
 from diagnostics.collectors.pytorch.loss_graph import with_shapes
 from diagnostics.collectors.pytorch.losses import IGNORE_INDEX, recognise_loss
 from diagnostics.collectors.pytorch.model import describe_model, end_token, named_arguments, uncompiled
+from diagnostics.collectors.pytorch.new_weights import embedding_rows
 from diagnostics.collectors.pytorch.optimizer import facts_together, unwrapped
 from diagnostics.collectors.pytorch.watch.metrics.idle_settings import of_loader
 from diagnostics.collectors.pytorch.worker_generators import worker_facts

@@ -28,10 +28,8 @@ from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder, full_rate
 from diagnostics.collectors.pytorch.state import random_states_kept, tensors_kept
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors
 from diagnostics.collectors.shared.arrays import to_array
-from diagnostics.collectors.shared.experiments.changes import ADAM_RATE
-from diagnostics.collectors.shared.experiments.experiment import TINY, Setup, constant_answers
-from diagnostics.collectors.shared.experiments.plan import STEPS, run_experiments
-from diagnostics.collectors.shared.experiments.rows import Rows, rows_of
+from diagnostics.collectors.shared.experiments.experiment import TINY, Rows, Setup, constant_answers, rows_of
+from diagnostics.collectors.shared.experiments.plan import ADAM_RATE, STEPS, run_experiments
 from diagnostics.facts.array import Array
 from diagnostics.facts.experiments import Experiments
 from diagnostics.facts.loss_contracts import LossContract, contract_of

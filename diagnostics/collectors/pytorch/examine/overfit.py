@@ -1,8 +1,8 @@
-"""Trains copies of a module on one batch, following a plan; a classifier's on a few further ones, too."""
+"""Trains copies of a module on one batch, a few further ones, or chosen examples, following a plan."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,19 +10,32 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.batch import (
+    checked_loss,
     distinct_rows,
     is_single,
     prediction_if_any,
     prediction_in,
+    some_rows,
     split_batch,
 )
-from diagnostics.collectors.pytorch.losses import REGRESSIONS, unit_scale_loss
+from diagnostics.collectors.pytorch.losses import (
+    REGRESSIONS,
+    class_axis,
+    ignored_label,
+    recognise_loss,
+    unit_scale_loss,
+)
+from diagnostics.collectors.pytorch.model import rows_alike
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder
-from diagnostics.collectors.pytorch.symmetry import rows_alike
-from diagnostics.collectors.shared.loss_match import Recognised
+from diagnostics.collectors.pytorch.state import random_states_kept
+from diagnostics.collectors.shared.arrays import flat, to_array
+from diagnostics.collectors.shared.loss_match import AGREEMENT, Recognised
 from diagnostics.collectors.shared.overfit_plan import POOL_BATCHES, Pool, Stopwatch, larger, overfit, pool_of
 from diagnostics.collectors.shared.overfit_run import Plan, Run
-from diagnostics.collectors.shared.pipeline import StageFailed
+from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised, users_code
+from diagnostics.collectors.subset_trials.answers import Answers, Seen, binary_answers, class_answers
+from diagnostics.collectors.subset_trials.choice import MIN_EXAMPLES, MOST_BATCHES, Rows, digests
+from diagnostics.facts.loss_contracts import LossKind
 from diagnostics.facts.pipeline import Fact
 
 
@@ -215,3 +228,201 @@ def _spread(prediction: Tensor | None) -> float | None:
     values = prediction.detach().float().reshape(prediction.shape[0], -1)
     scale = float(values.square().mean().sqrt())
     return float(values.std(0, unbiased=False).max()) / scale if scale > 0 else 0.0
+
+
+class TorchSubsets:
+    """Trains copies on chosen examples; see `diagnostics.collectors.subset_trials.choice.Subsets`.
+
+    Args:
+        batch: the examined one.
+        loss: which loss it has.
+        loss_fn: the user's; None if the model returns its loss.
+        classes: seen in the data, empty if there are none.
+        model: the user's; only counted.
+        fresh: makes a copy of it.
+        compute: returns loss and outputs of a model on a batch.
+        predict: returns the outputs alone.
+        take_batch: makes a later batch, by its number.
+        rate: the user's learning rate; None if not known.
+        build: builds the user's optimizer for a copy; None if that is not known.
+
+    Raises:
+        CannotJudge: single examples cannot be cut out of the batch.
+    """
+
+    rescalable = True
+
+    def __init__(
+        self,
+        batch: Any,
+        loss: Recognised,
+        loss_fn: Any,
+        classes: frozenset[int],
+        *,
+        model: nn.Module,
+        fresh: Callable[[], nn.Module],
+        compute: Callable[[nn.Module, Any], tuple[Any, Any]],
+        predict: Callable[[nn.Module, Any], Any],
+        take_batch: Callable[[int], Any],
+        rate: float | None,
+        build: OptimizerBuilder | None,
+    ) -> None:
+        self.kind: LossKind = loss.kind
+        self.rate = (rate or 0.0) if build is not None else None
+        self.optimizer = "their optimizer"
+        self.num_parameters = sum(p.numel() for p in model.parameters())
+        self.num_trainable = sum(p.numel() for p in model.parameters() if p.requires_grad)
+        self._loss, self._loss_fn, self._build = loss, loss_fn, build
+        self._fresh, self._compute, self._predict = fresh, compute, predict
+        self._floors: dict[tuple[int, ...], float] = {}  # of the loss, by the rows chosen
+        self._batch, self._size = _gathered(batch, classes, take_batch)
+        size = _size_of(batch)
+        self.rows = _rows(self._batch, self._size, classes, size if size >= MIN_EXAMPLES else self._size)
+
+    def run(self, chosen: Sequence[int], plan: Plan, seen: Seen) -> Run:
+        """See `Subsets.run`.
+
+        Raises:
+            UsersCodeRaised: model or loss cannot take so few examples.
+        """
+        batch = some_rows(self._batch, torch.as_tensor(chosen), self._size)
+
+        def step(model: nn.Module, _number: int) -> Tensor:
+            computed, outputs = self._compute(model, batch)
+            loss = checked_loss(computed, outputs, self._loss_fn)
+            value = float(loss.detach())
+            if not seen.known_first:
+                found = self._recognised(value, outputs, batch)
+                self._floors[tuple(chosen)] = found.floor or 0.0
+                seen.start(found)
+            seen.add(value, self._answers(value, outputs, batch))
+            return loss
+
+        def at_unit_scale(model: nn.Module) -> Tensor:
+            floor = self._floors[tuple(chosen)]
+            if not seen.known_first:
+                seen.start(Recognised(self.kind, floor))
+            prediction, target = prediction_in(self._predict(model, batch)), split_batch(batch)[1]
+            assert prediction is not None
+            loss = floor * unit_scale_loss(self.kind, prediction, target)
+            seen.add(float(loss.detach()), None)
+            return loss
+
+        trainer = CopyTrainer(
+            fresh=self._fresh,
+            step=step,
+            predict=lambda model: prediction_if_any(self._predict, model, batch),
+            at_unit_scale=at_unit_scale,
+            optimizer=None if self._build is None else self._named,
+        )
+        with random_states_kept(), users_code():  # seeds them
+            return trainer.run(plan)
+
+    def _named(self, model: nn.Module, factor: float) -> torch.optim.Optimizer:
+        assert self._build is not None
+        made = self._build(model, factor)
+        self.optimizer = type(made).__name__
+        return made
+
+    def _recognised(self, value: float, outputs: Any, batch: Any) -> Recognised:
+        target = split_batch(batch)[1]
+        return recognise_loss(value, prediction_in(outputs), target, self._loss_fn, ignored_label(self._loss_fn))
+
+    def _answers(self, value: float, outputs: Any, batch: Any) -> Answers | None:
+        prediction, target = prediction_in(outputs), split_batch(batch)[1]
+        if prediction is None or not isinstance(target, Tensor) or not prediction.ndim or not target.ndim:
+            return None
+        scores, reads = prediction.detach().float(), self._loss.reads
+        if self.kind == "cross_entropy":
+            first = 1 if isinstance(self._loss_fn, nn.CrossEntropyLoss | nn.NLLLoss) else -1
+            axis = class_axis(scores, target, likely=first)
+            if axis is None:
+                return None
+            ignored = ignored_label(self._loss_fn)
+            scores, labels = _aligned(scores.movedim(axis, -1), target, value, ignored)
+            return class_answers(scores.cpu().numpy(), labels.cpu().numpy(), reads, ignored)
+        if self.kind == "binary_cross_entropy" and scores.numel() == target.numel():
+            wanted = target.detach().float().cpu().numpy()
+            return binary_answers(scores.reshape(target.shape).cpu().numpy(), wanted, reads)
+        if self.kind == "other" or scores.shape[0] != target.shape[0]:
+            return None
+        return Answers(scores.reshape(len(scores), -1)[:, 0].cpu().numpy())
+
+
+def _aligned(scores: Tensor, labels: Tensor, value: float, ignored: int) -> tuple[Tensor, Tensor]:
+    """Pair the scores (rows, tokens, classes) of a language model with the next tokens, if its loss does so."""
+    if scores.ndim != 3 or labels.shape[1] < 2:
+        return scores, labels
+    shifted = scores[:, :-1], labels[:, 1:]
+    loss = nn.functional.cross_entropy(shifted[0].flatten(0, 1), shifted[1].flatten(), ignore_index=ignored)
+    return shifted if abs(float(loss) - value) <= AGREEMENT * max(abs(value), 1e-6) else (scores, labels)
+
+
+def _size_of(batch: Any) -> int:
+    """Return the number of examples in a batch.
+
+    Raises:
+        CannotJudge: its parts do not tell.
+    """
+    inputs, target = split_batch(batch)
+    parts = [part for part in flat(inputs).values() if isinstance(part, Tensor) and part.ndim]
+    if is_single(target):
+        raise CannotJudge("a batch is a single example without a first axis, so there are none to choose from")
+    size = target.shape[0] if isinstance(target, Tensor) else parts[0].shape[0] if parts else 0
+    if any(part.layout != torch.strided for part in parts):
+        raise CannotJudge("single examples cannot be cut out of a batch that holds a sparse tensor")
+    if not size or not any(part.shape[0] == size for part in parts):
+        raise CannotJudge("single examples cannot be cut out of a batch: its parts share no first axis")
+    return int(size)
+
+
+def _gathered(batch: Any, classes: frozenset[int], take_batch: Callable[[int], Any]) -> tuple[Any, int]:
+    """Join a batch with the next ones until there is every class, and a few examples; return their number."""
+    size = _size_of(batch)
+    for number in range(1, MOST_BATCHES):
+        if size >= MIN_EXAMPLES and classes <= _classes_in(batch):
+            break
+        try:
+            more = take_batch(number)
+            batch = _joined(batch, more, size, added := _size_of(more))
+        except (CannotJudge, StageFailed, UsersCodeRaised, _Differs):  # there are no more, or none that fit
+            break
+        size += added
+    return batch, size
+
+
+class _Differs(Exception):
+    """Two batches cannot be joined."""
+
+
+def _joined(one: Any, other: Any, size: int, added: int) -> Any:
+    """Join the examples of two batches of the same structure."""
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        if not one.ndim or one.shape[0] != size or other.shape[:1] != (added,) or one.shape[1:] != other.shape[1:]:
+            raise _Differs
+        return torch.cat([one, other])
+    if isinstance(one, Mapping) and isinstance(other, Mapping) and one.keys() == other.keys():
+        return {name: _joined(part, other[name], size, added) for name, part in one.items()}
+    if isinstance(one, list | tuple) and type(one) is type(other) and len(one) == len(other):
+        parts = [_joined(*both, size, added) for both in zip(one, other, strict=True)]
+        return type(one)(*parts) if hasattr(one, "_fields") else type(one)(parts)
+    raise _Differs
+
+
+def _classes_in(batch: Any) -> frozenset[int]:
+    target = split_batch(batch)[1]
+    if not isinstance(target, Tensor) or target.is_floating_point() or target.ndim != 1:
+        return frozenset()
+    return frozenset(map(int, target.tolist()))
+
+
+def _rows(batch: Any, size: int, classes: frozenset[int], wanted: int) -> Rows:
+    inputs, target = split_batch(batch)
+    given = [array for part in flat(inputs).values() if (array := to_array(part)) is not None and array.ndim]
+    shown = digests([array for array in given if len(array) == size], size)
+    labels = None if target is None else to_array(target)
+    if labels is None or labels.shape[:1] != (size,):
+        return Rows(shown, shown, None, frozenset(), wanted)
+    values = labels.reshape(size, -1)[:, 0].astype(np.float64) if labels.size == size else None
+    indices = labels.ndim == 1 and labels.dtype.kind in "iu"
+    return Rows(shown, digests([labels], size), values, classes if indices else frozenset(), wanted)

@@ -24,7 +24,6 @@ from diagnostics.collectors.pytorch.activations import (
     last_function,
     output_facts,
 )
-from diagnostics.collectors.pytorch.added_tokens import embedding_rows
 from diagnostics.collectors.pytorch.batch import (
     call_loss,
     call_model,
@@ -32,9 +31,9 @@ from diagnostics.collectors.pytorch.batch import (
     describe_source,
     is_single,
     loss_in,
-    one_row,
     prediction_if_any,
     prediction_in,
+    some_rows,
     split_batch,
     with_inputs,
 )
@@ -52,9 +51,8 @@ from diagnostics.collectors.pytorch.data import (
 from diagnostics.collectors.pytorch.dependence.measure import PARTS, measure
 from diagnostics.collectors.pytorch.dependence.subject import Subject, all_counted
 from diagnostics.collectors.pytorch.examine.model_copy import ModelCopy
-from diagnostics.collectors.pytorch.examine.overfit import BatchOverfit
+from diagnostics.collectors.pytorch.examine.overfit import BatchOverfit, TorchSubsets
 from diagnostics.collectors.pytorch.examine.reproduce import reproduce
-from diagnostics.collectors.pytorch.examine.subsets import TorchSubsets
 from diagnostics.collectors.pytorch.loss_graph import graph_nodes, loss_graph, with_shapes
 from diagnostics.collectors.pytorch.losses import class_axis, ignored_label, is_indexed, recognise_loss
 from diagnostics.collectors.pytorch.model import (
@@ -66,16 +64,16 @@ from diagnostics.collectors.pytorch.model import (
     several_ranks,
     uncompiled,
 )
+from diagnostics.collectors.pytorch.new_weights import embedding_rows
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder, full_rate, like, optimizer_facts, warms_up
 from diagnostics.collectors.pytorch.state import kept, random_states_kept
 from diagnostics.collectors.pytorch.worker_generators import worker_facts
 from diagnostics.collectors.shared.arrays import flat, is_tensor, name_of, target_name, to_array
 from diagnostics.collectors.shared.dataset_rows import fresh_iterator, is_iterable_only, private
-from diagnostics.collectors.shared.loss_match import Recognised
+from diagnostics.collectors.shared.loss_match import Recognised, at_unit_scale, is_far_above_chance
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, users_code
 from diagnostics.collectors.shared.reread import MOST_ROWS, Source, deep_copy, reread, seed_globals
 from diagnostics.collectors.shared.split_overlap import compared_rows
-from diagnostics.collectors.shared.unit_scale import at_unit_scale, is_far_above_chance
 from diagnostics.facts.data import RereadFacts
 from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.facts.layers import LayerFacts
@@ -395,7 +393,7 @@ class PyTorchPipeline(Pipeline):
         try:
             with torch.no_grad():
                 for row in range(size):
-                    loss, _ = self.compute(model.eval(), one_row(self._batch, row, size))
+                    loss, _ = self.compute(model.eval(), some_rows(self._batch, slice(row, row + 1), size))
                     if not math.isfinite(float(loss)):
                         rows.append(row)
         except Exception:

@@ -18,7 +18,7 @@ from diagnostics.collectors.pytorch.local_tensors import is_sharded, local
 from diagnostics.collectors.pytorch.model import device_of, several_ranks, uncompiled
 from diagnostics.collectors.pytorch.optimizer import unwrapped
 from diagnostics.collectors.pytorch.state import random_states_kept, tensors_kept
-from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
+from diagnostics.collectors.pytorch.watch.record.captured_pass import copied_tensors, tensors
 from diagnostics.collectors.pytorch.watch.record.norms import Layers
 from diagnostics.collectors.pytorch.watch.replay.replay import twin
 from diagnostics.collectors.pytorch.watch.replay.weight_snapshot import LIMIT, fits
@@ -159,8 +159,8 @@ class _Held:
 
     def __init__(self, batch: FixedBatch) -> None:
         self._batch, self.loss_fn = batch, batch.loss_fn
-        self._inputs = _copied(batch.inputs)
-        self._targets = _copied(batch.targets)
+        self._inputs = copied_tensors(batch.inputs)
+        self._targets = copied_tensors(batch.targets)
         found = [tensor for tensor in tensors(self._inputs) if tensor.ndim]
         if not found:
             raise InvalidInput(
@@ -203,7 +203,7 @@ class _Held:
             CannotDecode: the batch does not fit the model, or a function of the user's raised.
         """
         assert self.texts  # first, so that the user's functions fail before the pass
-        inputs, targets = to_device(_copied(self._inputs), device), to_device(self._targets, device)
+        inputs, targets = to_device(copied_tensors(self._inputs), device), to_device(self._targets, device)
         try:
             outputs = _called(model, inputs)
         except Exception as error:
@@ -278,11 +278,3 @@ def _array(values: Tensor) -> Array:
 def _given_tensors(decode: Callable[[Any], object]) -> Callable[[Any], object]:
     """Let a function of the user's have sequences as tensors."""
     return lambda value: decode(torch.from_numpy(value) if isinstance(value, np.ndarray) else value)
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return value.detach().clone()
-    if isinstance(value, Mapping):
-        return {name: _copied(part) for name, part in value.items()}
-    return type(value)(map(_copied, value)) if type(value) in (tuple, list) else value

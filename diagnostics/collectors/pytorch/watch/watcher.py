@@ -29,7 +29,7 @@ from diagnostics.collectors.pytorch.watch import metrics
 from diagnostics.collectors.pytorch.watch.metrics.activation_ranges import ActivationRanges
 from diagnostics.collectors.pytorch.watch.metrics.modes import NoGradPasses
 from diagnostics.collectors.pytorch.watch.metrics.outputs.evaluation_losses import EvaluationLosses
-from diagnostics.collectors.pytorch.watch.pending_steps import PassedLosses, SkippedSteps
+from diagnostics.collectors.pytorch.watch.optimizer_steps import PassedLosses, PendingSteps, SkippedSteps
 from diagnostics.collectors.pytorch.watch.record.calls.order import CallOrder
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass, keep, tensors
 from diagnostics.collectors.pytorch.watch.record.model_hooks import ModuleHooks, hook_around
@@ -46,7 +46,6 @@ from diagnostics.facts.training import EARLY, TraceFacts, TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 
 from .optimizer_steps import OptimizerSteps
-from .pending_steps import PendingSteps
 from .training_probe import TrainingProbe
 
 JUDGED = 8  # steps that are not finite and are judged at once; the rules may have no objection

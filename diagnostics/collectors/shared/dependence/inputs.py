@@ -1,11 +1,16 @@
-"""Finds out whether any answer of a model depends on each of its inputs."""
+"""Finds out whether any answer of a model depends on each of its inputs, or on one step of a sequence alone."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from diagnostics.facts.array import Array
+
 from .examples import Axis, counts_examples, first_rows, other_rows
-from .subject import Inputs, Subject, Unclear
+from .subject import Answer, Inputs, Subject, Unclear
+
+MIN_STEPS = 4  # of a sequence
+MOST_AXES = 3  # of an input that attention reads: rows, steps and features
 
 
 def compare_inputs(subject: Subject, axis: Axis) -> tuple[dict[str, float], list[str]]:
@@ -70,3 +75,76 @@ def change_at_all(subject: Subject, first: Inputs, other: Inputs) -> float:
                 return change
         subject.add_noise()
         return subject.ask(first).change(subject.ask(other))
+
+
+def compare_steps(subject: Subject, axis: Axis) -> tuple[int | None, int | None]:
+    """Replace all steps of a sequence but one, in each input that counts them, such as tokens and their mask.
+
+    Returns:
+        The number of steps, where those after the first change no answer, None where they do; and the same of
+        those before the last, which a hidden state that is recreated at each step never reaches.
+
+    Raises:
+        Unclear: this cannot be tested.
+        OutOfTime: the time is over.
+    """
+    time = 1 - axis.of_inputs
+    first = first_rows(subject, axis)
+    counting = [name for name, array in first.items() if counts_examples(array, axis.of_inputs, axis.sizes[0])]
+    named = [name for name in counting if first[name].ndim > 1]
+    length = {first[name].shape[time] for name in named}
+    if len(length) != 1 or min(length) < MIN_STEPS:
+        raise Unclear(f"needs inputs of the same {MIN_STEPS} steps or more")
+    if any(
+        _may_choose_the_first(first[name]) for name in counting if first[name].ndim == 1 and name in subject.tested
+    ):
+        raise Unclear("another input may say which step is to be used")
+    (steps,) = length
+    if not _is_one_for_each(axis, steps):
+        raise Unclear("needs one prediction for a sequence")
+    if (reader := subject.reads_steps(first, steps)) is None:
+        raise Unclear("needs layers that read a sequence forward, or attention over its steps")
+    others = other_rows(subject, axis)
+    sequences = {name: first[name] for name in named}
+    if reader == "attention":
+        if any(array.ndim > MOST_AXES for array in sequences.values()):
+            raise Unclear(f"needs inputs of at most {MOST_AXES} axes")
+        return steps if _only(subject, first, sequences, others, time, 0) else None, None
+    alone = [_only(subject, first, sequences, others, time, step) for step in (0, steps - 1)]
+    return steps if alone[0] else None, steps if alone[1] else None
+
+
+def _may_choose_the_first(array: Array) -> bool:
+    """Whether the numbers of an input may be lengths of 1 or places of 0, in every row."""
+    return array.dtype.kind in "iu" and int(array.max(initial=0)) <= 1
+
+
+def _is_one_for_each(axis: Axis, steps: int) -> bool:
+    """Whether a prediction has as many rows as there are examples, and no axis that could count the steps."""
+    shape = list(axis.answers[0].main.shape)
+    return shape.pop(axis.of_answers) == axis.sizes[0] and steps not in shape
+
+
+def _only(subject: Subject, first: Inputs, sequences: Inputs, others: Inputs, time: int, step: int) -> bool:
+    """Whether the answers depend on one step of a sequence, and on no other; False where that cannot be seen."""
+    place = (slice(None),) * time + (step,)
+    without = {name: others[name].copy() for name in sequences}
+    within = {name: array.copy() for name, array in sequences.items()}
+    for name, array in sequences.items():
+        without[name][place], within[name][place] = array[place], others[name][place]
+    if _equal(without, sequences):
+        return False
+    if _equal(within, sequences):
+        if step:  # such as a last step that is padding
+            return False
+        within = {name: array.copy() for name, array in sequences.items()}  # such as a class token in each row
+        for name, array in sequences.items():
+            within[name][place] = array[(*place[:-1], 1)]
+    before: Answer = subject.ask(first)
+    if before.change(subject.ask({**first, **within})) == 0 or before.change(subject.ask({**first, **without})):
+        return False
+    return not change_at_all(subject, first, {**first, **without})
+
+
+def _equal(one: Inputs, other: Inputs) -> bool:
+    return all(np.array_equal(array, other[name]) for name, array in one.items())

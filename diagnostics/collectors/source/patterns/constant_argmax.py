@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from diagnostics.collectors.source.model_answers import ModelAnswers
-from diagnostics.collectors.source.scopes import FUNCTIONS, Found, Scope, Source, dotted
+from diagnostics.collectors.source.scopes import FUNCTIONS, Found, ModelAnswers, Scope, Source, dotted
 
 OVER_LAST = (1, -1)  # axes of answers (examples, 1)
 LIBRARIES = ("torch", "np", "numpy", "tf", "tensorflow", "tf.math", "jnp")

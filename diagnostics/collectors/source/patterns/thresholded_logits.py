@@ -5,8 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from diagnostics.collectors.source.model_answers import ModelAnswers
-from diagnostics.collectors.source.scopes import FUNCTIONS, Found, Function, Scope, Source, calls, dotted, targets
+from diagnostics.collectors.source.scopes import (
+    FUNCTIONS,
+    Found,
+    Function,
+    ModelAnswers,
+    Scope,
+    Source,
+    calls,
+    dotted,
+    targets,
+)
 
 HALF = 0.5
 RAW = ("detach", "cpu", "numpy", "float", "clone", "squeeze", "flatten", "view", "reshape", "ravel", "item", "to")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from diagnostics.collectors.source.model_answers import ModelAnswers
-from diagnostics.collectors.source.scopes import Found, Source, dotted, targets
+from diagnostics.collectors.source.scopes import Found, ModelAnswers, Source, dotted, targets
 
 INTEGER = ("int", "np.int", "np.int8", "np.int16", "np.int32", "np.int64", "np.uint8")
 AS_TEXT = ("int", "int8", "int16", "int32", "int64", "uint8")

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from diagnostics.collectors.pytorch.watch.record.calls import discarded
+from diagnostics.collectors.pytorch.watch.record.calls import order as calls
 from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
 from diagnostics.facts.calls import StepOrderFacts
 from tests.pytorch.watched import batch, mlp
@@ -11,7 +11,7 @@ from tests.pytorch.watched import batch, mlp
 
 class TestDiscardedGradients:
     def order(self, *, clears=True, attack=False, every=4, monkeypatch):
-        monkeypatch.setattr(discarded, "reads_gradients", lambda file: False)  # this one does
+        monkeypatch.setattr(calls, "reads_gradients", lambda file: False)  # this one does
         torch.manual_seed(0)
         model = mlp()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
@@ -44,6 +44,6 @@ class TestDiscardedGradients:
     def test_a_script_that_reads_gradients_is_not_judged(self, tmp_path):
         script = tmp_path / "train.py"
         script.write_text("kept = [p.grad.clone() for p in model.parameters()]")
-        assert discarded.reads_gradients(str(script))
+        assert calls.reads_gradients(str(script))
         script.write_text("optimizer.zero_grad(); model.requires_grad_()")
-        assert not discarded.reads_gradients(str(script))
+        assert not calls.reads_gradients(str(script))

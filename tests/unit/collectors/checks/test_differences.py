@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from diagnostics.collectors.checks.axes import Axes, read_axes, varied_sizes
-from diagnostics.collectors.checks.cases import is_particular
+from diagnostics.collectors.checks.cases import Axes, is_particular, read_axes, varied_sizes
 from diagnostics.collectors.checks.differences import difference_of, pattern_of, tolerance
 from diagnostics.errors import InvalidInput
 from diagnostics.facts.checks import Pattern

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from diagnostics.collectors.network.host import address_towards, chosen, interfaces, is_here, speed_of
+from diagnostics.collectors.network.launcher import address_towards, chosen, interfaces, is_here, speed_of
 
 HERE = {"lo": "127.0.0.1", "eth0": "10.0.0.2", "eth01": "10.0.0.3", "ib0": "10.1.0.2"}
 

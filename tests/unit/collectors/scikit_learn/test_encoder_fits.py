@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.preprocessing import LabelEncoder, OrdinalEncoder
 
-from diagnostics.collectors.encoder_fits import EncoderFits
+from diagnostics.collectors.preprocessing_fits import EncoderFits
 
 ALL, SOME = [f"user {n:02d}" for n in range(20)], [f"user {n:02d}" for n in range(5, 18)]
 

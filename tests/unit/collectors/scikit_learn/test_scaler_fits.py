@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from diagnostics.collectors.scaler_fits import ScalerRecorder
+from diagnostics.collectors.preprocessing_fits import ScalerRecorder
 from diagnostics.facts.data import row_numbers
 
 ROWS = np.random.default_rng(0).normal(3, 2, size=(40, 3))
@@ -58,8 +58,8 @@ def test_yields_nothing_if_there_is_nothing_to_compare(observed, use):
 
 
 def test_keeps_a_bounded_number_of_fits_and_rows(observed, monkeypatch):
-    monkeypatch.setattr("diagnostics.collectors.scaler_fits.MAX_FITS", 3)
-    monkeypatch.setattr("diagnostics.collectors.scaler_fits.MAX_ROWS", 30)
+    monkeypatch.setattr("diagnostics.collectors.preprocessing_fits.MAX_FITS", 3)
+    monkeypatch.setattr("diagnostics.collectors.preprocessing_fits.MAX_ROWS", 30)
     for _ in range(5):
         StandardScaler().fit_transform(ROWS)
     assert [len(fit.numbers) for fit in observed.facts().fits] == [30] * 3

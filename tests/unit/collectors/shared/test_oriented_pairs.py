@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diagnostics.collectors.shared.oriented_pairs import oriented_pairs
+from diagnostics.collectors.shared.reread import oriented_pairs
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.normal(size=(8, 3, 16, 16)).astype("float32")

@@ -2,7 +2,7 @@
 
 import itertools
 
-from diagnostics.collectors.shared.sampling import OFTEN, SELDOM, is_sampled_step
+from diagnostics.collectors.shared.history import OFTEN, SELDOM, is_sampled_step
 
 
 def looks(every, until):

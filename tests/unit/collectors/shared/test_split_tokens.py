@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from diagnostics.collectors.shared.split_tokens import MAX_ROWS, tokens_of_arrays, tokens_of_rows
+from diagnostics.collectors.shared.split_overlap import MAX_ROWS, tokens_of_arrays, tokens_of_rows
 from diagnostics.facts.data import NO_TOKEN
 
 TEXTS = [([3, 4, 5], 0), ([6, 7], 1), ([8, 9, 10, 11], 0)]

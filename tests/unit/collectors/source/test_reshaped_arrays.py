@@ -3,7 +3,7 @@ import ast
 import numpy as np
 import pytest
 
-from diagnostics.collectors.source.reshaped_arrays import reshaped_arrays
+from diagnostics.collectors.source.compared_shapes import reshaped_arrays
 
 SERIES = np.random.default_rng(0).normal(size=(40, 12, 3)).astype(np.float32)
 CODE = "series = load()\nx = series.reshape(40, 3, 12)"

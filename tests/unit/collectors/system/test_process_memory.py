@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from diagnostics.collectors.system.process_memory import peak_memory
+from diagnostics.collectors.system.host_memory import peak_memory
 
 MIB = 2**20
 
@@ -15,7 +15,7 @@ class TestHost:
     @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not tell")
     def test_is_the_most_that_was_ever_resident(self):
         code = (
-            "from diagnostics.collectors.system.process_memory import peak_memory\n"
+            "from diagnostics.collectors.system.host_memory import peak_memory\n"
             "before, where = peak_memory()\n"
             "block = bytearray(b'x') * (64 * 2**20)\n"
             "del block\n"
@@ -29,7 +29,7 @@ class TestHost:
     @pytest.mark.skipif(sys.platform != "linux", reason="only there a child begins with its parent's peak")
     def test_of_a_child_is_not_its_parents(self):
         block = bytearray(b"x") * (256 * MIB)
-        code = "from diagnostics.collectors.system.process_memory import peak_memory; print(peak_memory()[0])"
+        code = "from diagnostics.collectors.system.host_memory import peak_memory; print(peak_memory()[0])"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert int(done.stdout) < len(block)
 

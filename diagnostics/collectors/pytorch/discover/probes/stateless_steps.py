@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence
 
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.pytorch.discover.loop_probe import LoopProbe
+from diagnostics.collectors.pytorch.model import positions_given
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.facts.calls import ObjectLedger
 from diagnostics.taps.torch import ModuleCall
@@ -100,7 +100,7 @@ class StatelessSteps(LoopProbe):
             yield self.subject.watched_by[module], ledger
 
     def _trains(self, calls: _Calls, module: nn.Module, arguments: Any, options: Any) -> None:
-        if id(module) in calls.layers and (length := _length(module, arguments, options)):
+        if id(module) in calls.layers and (length := positions_given(module, arguments, options)):
             calls.trained += 1
             calls.shortest = min(calls.shortest or length, length)
 
@@ -108,7 +108,7 @@ class StatelessSteps(LoopProbe):
         if id(module) not in calls.layers:
             return
         state = arguments[1] if len(arguments) > 1 else options.get("hx")
-        if state is None and _length(module, arguments, options) == 1:
+        if state is None and positions_given(module, arguments, options) == 1:
             calls.bare = calls.layers[id(module)]
         else:
             calls.other = True
@@ -131,16 +131,6 @@ class StatelessSteps(LoopProbe):
 
     def _forget(self, calls: _Calls) -> None:
         calls.row, calls.pairs, calls.output = 0, [], None
-
-
-def _length(module: nn.Module, arguments: Any, options: Any) -> int:
-    """Return the number of positions that a recurrent layer is given; 0 if not known."""
-    given = arguments[0] if arguments else options.get("input")
-    if isinstance(given, PackedSequence):
-        return len(given.batch_sizes)
-    if not isinstance(given, Tensor) or given.ndim < 2:
-        return 0
-    return int(given.shape[1 if module.batch_first and given.ndim == 3 else 0])
 
 
 def _feeds_back(pairs: list[tuple[Tensor, Tensor]]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import torch
 
-from diagnostics.collectors.pytorch.symmetry import units_of
+from diagnostics.collectors.pytorch.model import units_of
 from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.collectors.shared import equal_units
 from diagnostics.facts.layers import EqualUnitsFacts

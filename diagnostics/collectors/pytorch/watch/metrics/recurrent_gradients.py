@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
+from diagnostics.collectors.pytorch.model import positions_given
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
 from diagnostics.collectors.pytorch.watch.training_probe import ModuleProbe, WatchedModel
@@ -55,7 +56,7 @@ class RecurrentGradients(ModuleProbe):
                 heard: list[bool] = heard,
             ) -> None:
                 given = args[0] if args else kwargs.get("input")
-                length = _length(given, module.batch_first)
+                length = positions_given(module, args, kwargs)
                 if heard or length < PARTS:  # the first call counts; a decoder's single steps are no sequence
                     return
                 heard.append(True)
@@ -146,14 +147,6 @@ def _as(dtype: torch.dtype, state: Any) -> Any:
     if isinstance(state, Tensor):
         return state.to(dtype)
     return None if state is None else tuple(_as(dtype, part) for part in state)
-
-
-def _length(given: Any, batch_first: bool) -> int:
-    if isinstance(given, PackedSequence):
-        return len(given.batch_sizes)
-    if not isinstance(given, Tensor) or given.ndim < 2:
-        return 0
-    return int(given.shape[1 if batch_first and given.ndim == 3 else 0])
 
 
 def _by_position(gradient: Tensor, sizes: Tensor | None, axis: int, length: int) -> Tensor:

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from diagnostics.collectors.shared.arrays import with_parts
+
 from .norms import to_host
 
 SAMPLED = 1024  # numbers of each input that a fingerprint is made of, spread evenly; copied, so few
@@ -196,6 +198,11 @@ def _gather(value: Any, found: list[Tensor]) -> None:
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for field in dataclasses.fields(value):
             _gather(getattr(value, field.name, None), found)
+
+
+def copied_tensors(value: Any) -> Any:
+    """Copy the tensors in nested containers, where they are."""
+    return value.detach().clone() if isinstance(value, Tensor) else with_parts(value, copied_tensors)
 
 
 def _sample(tensor: Tensor) -> Tensor:

@@ -12,9 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from diagnostics.collectors.shared.history import History
-from diagnostics.collectors.shared.training_history import training_history
-from diagnostics.collectors.system.process_memory import resident_memory
+from diagnostics.collectors.shared.history import History, training_history
+from diagnostics.collectors.system.host_memory import resident_memory
 from diagnostics.facts.array import Array
 from diagnostics.facts.training import NoGradHistory, TrainingHistory
 

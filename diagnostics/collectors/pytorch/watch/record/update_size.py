@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from diagnostics.collectors.isolation.collection import without_collection
+from diagnostics.collectors.isolation.internal import without_collection
 from diagnostics.collectors.pytorch.local_tensors import local
 
 from .norms import Layers

@@ -13,13 +13,12 @@ from torch import Tensor, nn
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass, fingerprints
 from diagnostics.collectors.pytorch.watch.record.norms import Layers
 from diagnostics.collectors.pytorch.watch.record.step_log import NonFiniteStep, StepLog
-from diagnostics.collectors.system.free_memory import free_memory
-from diagnostics.collectors.system.process_memory import resident_memory
+from diagnostics.collectors.pytorch.watch.replay.replay import locate, not_finite
+from diagnostics.collectors.system.host_memory import host_memory, resident_memory
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.failed_batch import FailedBatch
 
 from . import weight_snapshot
-from .nonfinite_origin import locate, not_finite
 from .weight_snapshot import WeightSnapshot
 
 INPUTS_LIMIT = 256 * 2**20  # bytes of inputs held for a replay
@@ -240,3 +239,13 @@ def _known_at(step: int, step_log: StepLog) -> dict[str, Any]:
         known["learning_rate"] = float(rows["learning_rates"][place].max())
         known["loss"] = float(rows["losses"][place]) if rows["loss_known"][place] else None
     return known
+
+
+def free_memory(device: torch.device) -> float:
+    """Return the bytes that may still be allocated on a device; infinity if not known."""
+    if device.type == "cuda":
+        unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return float(torch.cuda.mem_get_info(device)[0] + unused)
+    if device.type != "cpu":
+        return math.inf
+    return min((float(left) for _, left in host_memory()), default=math.inf)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from diagnostics.collectors.shared.experiments.rows import FEWEST, rows_of
+from diagnostics.collectors.shared.experiments.experiment import FEWEST, rows_of
 
 
 def batches(rows=120, size=20, times=3):
