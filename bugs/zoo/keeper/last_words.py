@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from diagnostics.facts.crash import CrashFacts, FrameFacts
 
 _HEADER = "Traceback (most recent call last):"
-_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _METRIC = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan|inf))")
 _LIBRARY = re.compile(r".*[\\/]lib[\\/]python\d\.\d+[\\/](?:(?:site|dist)-packages[\\/])?")
 
@@ -21,7 +21,7 @@ def last_exception(stderr: str) -> CrashFacts | None:
     Of a chain ("During handling of the above exception…") it is the last one that counts.
     """
     lines = []
-    for line in _COLOUR.sub("", stderr).split("\n"):
+    for line in COLOUR.sub("", stderr).split("\n"):
         # A progress bar may have been drawn just before the traceback, or just after the message.
         first, _, last = line.rstrip("\r").partition("\r")
         if line.startswith("Exception ignored in"):  # a destructor's, when the interpreter was going down
@@ -41,7 +41,7 @@ def last_exception(stderr: str) -> CrashFacts | None:
 
 def metrics(stdout: str) -> dict[str, float]:
     """Return the last value of every `name=value` that stands on a line of its own."""
-    lines = (line.strip() for line in _COLOUR.sub("", stdout).splitlines())
+    lines = (line.strip() for line in COLOUR.sub("", stdout).splitlines())
     found = filter(None, map(_METRIC.fullmatch, lines))
     return {match["name"]: float(match["value"]) for match in found}
 

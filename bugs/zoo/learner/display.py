@@ -13,6 +13,7 @@ from rich.rule import Rule
 from rich.table import Column, Table
 from rich.text import Text
 
+from bugs.zoo.keeper.last_words import COLOUR
 from bugs.zoo.keeper.manifest import Exhibit
 from bugs.zoo.keeper.spelling import command, in_nox, jupyter_installation
 from bugs.zoo.learner import surprise
@@ -93,7 +94,7 @@ class Waiting:
         columns = (
             SpinnerColumn(),
             TextColumn("{task.description}"),
-            TimeElapsedColumn(),
+            TimeElapsedColumn(table_column=Column(no_wrap=True, min_width=7)),
             TextColumn("{task.fields[last]}", style="dim", table_column=Column(no_wrap=True, overflow="ellipsis")),
         )
         self._progress = ProgressBar(*columns, console=screen, transient=True, disable=not screen.is_terminal)
@@ -122,7 +123,8 @@ class Waiting:
 
     def output(self, chunk: bytes) -> None:
         """Show the last line of what a script writes."""
-        if lines := [line for line in re.split(r"[\r\n]", chunk.decode("utf-8", "replace")) if line.strip()]:
+        said = COLOUR.sub("", chunk.decode("utf-8", "replace"))
+        if lines := [line for line in re.split(r"[\r\n\b]", said) if line.strip()]:
             self.last(lines[-1])
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from bugs.__main__ import _parser
 from bugs.zoo.learner.attempts import Attempt
 from bugs.zoo.learner.commands import Learner
-from bugs.zoo.learner.display import reasons
+from bugs.zoo.learner.display import Waiting, reasons
 
 ATTEMPT = "attempts/04_wrong_label_count/train.py"
 CHAPTER = """\
@@ -421,3 +423,10 @@ def test_the_results_of_a_class(zoo: Any) -> None:
     done = zoo.bugs("export", "--results", str(zoo.root / "bugs"))
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "expected an attempts folder" in done.stderr
+
+
+def test_a_progress_bar_is_shown_without_its_colours() -> None:
+    """As Keras draws it in each epoch."""
+    waiting = Waiting(Console(file=io.StringIO(), force_terminal=True), "running train.py")
+    waiting.output("first\n\x1b[1m5/9\x1b[0m \x1b[32m━━\x1b[0m loss: 1.0\b\b".encode())
+    assert waiting._progress.tasks[0].fields["last"] == "5/9 ━━ loss: 1.0"

@@ -72,12 +72,20 @@ def test_a_consequence_that_is_left_is_not_called_new() -> None:
     assert judgement.said == "diagnose run still reports not-learning. The message of not-learning."
 
 
+def test_a_short_training_that_fails_is_told_its_steps() -> None:
+    few = evidence("finite_weights=1.000\neval_accuracy=0.500\n", facts=FACTS | {"updates": 120})
+    judgement = next(each for each in judgements(EXHIBIT, few) if each.name == "metric")
+    assert judgement.advice == (
+        "That is better than before, but not enough yet. Your training takes only 120 optimizer steps, ours 563."
+    )
+
+
 def test_a_repair_is_told_what_was_seen() -> None:
     assert [(each.ok, each.said) for each in judgements(EXHIBIT, evidence())] == [
         (True, "It runs to its end, in 12 s."),
         (True, "diagnose run reports no error or warning; silent now: labels-out-of-range and non-finite-loss."),
         (True, "563 optimizer steps, with 9,000 different rows; ours: 563 and 9,000."),
-        (True, "It prints eval_accuracy=0.750; a fix reaches >= 0.6."),
+        (True, "It prints eval_accuracy=0.750; a fix reaches >= 0.7."),
         (True, "We evaluated your model ourselves, and got eval_accuracy=0.750."),
     ]
 
@@ -92,7 +100,7 @@ def test_a_repair_is_told_what_was_seen() -> None:
             ),
             [
                 ("rules", "diagnose run still reports non-finite-loss. The message of non-finite-loss."),
-                ("metric", "It prints eval_accuracy=0.333; a fix reaches >= 0.6. The symptom is still there."),
+                ("metric", "It prints eval_accuracy=0.333; a fix reaches >= 0.7. The symptom is still there."),
             ],
         ),
         (
@@ -179,7 +187,7 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "evaluation",
-                    "We evaluated your model ourselves, and got eval_accuracy=0.340; a fix reaches >= 0.6. The "
+                    "We evaluated your model ourselves, and got eval_accuracy=0.340; a fix reaches >= 0.7. The "
                     "number "
                     "must come from what the model has learned.",
                 )

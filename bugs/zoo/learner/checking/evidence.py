@@ -217,12 +217,11 @@ def _metric(exhibit: Exhibit, seen: Evidence) -> Judgement:
         as_before = isinstance(signature, MetricSignature) and (
             signature.metric in printed and signature.holds(printed[signature.metric])
         )
-        return Judgement(
-            "metric",
-            False,
-            f"{shown}; a fix reaches {wanted.condition}.",
-            "The symptom is still there." if as_before else "That is better than before, and not enough yet.",
-        )
+        advice = "The symptom is still there." if as_before else "That is better than before, but not enough yet."
+        updates, ours = (seen.facts or {}).get("updates", 0), exhibit.effort
+        if ours is not None and 0 < updates < ours.updates / UNUSUAL:
+            advice += f" Your training takes only {updates:,} optimizer steps, ours {ours.updates:,}."
+        return Judgement("metric", False, f"{shown}; a fix reaches {wanted.condition}.", advice)
     return Judgement("metric", True, f"{shown}; a fix reaches {wanted.condition}.")
 
 
