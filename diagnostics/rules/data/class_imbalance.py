@@ -51,7 +51,8 @@ class ClassImbalance(Rule):
     ```
 
     ## Thresholds
-    At least 50 rows must have been read, and one class must have at least 90% of the labels.
+    At least 50 rows with a label must have been read, and one class must have at least 90% of the labels. Negative
+    labels mark rows without a label.
 
     Class weights that grow with the label counts are reported if two conditions hold:
 
@@ -93,6 +94,7 @@ class ClassImbalance(Rule):
             raise NotApplicable("needs one class label per row")
         if loss.kind not in ("cross_entropy", "binary_cross_entropy"):
             raise NotApplicable("needs a cross-entropy loss")
+        labels = labels[labels >= 0]  # -1 marks rows without a label
         if labels.size < MIN_ROWS:
             raise NotApplicable(f"needs the labels of at least {MIN_ROWS} rows")
         if not dataset.spread_out:

@@ -32,6 +32,11 @@ class TestFromDataset:
         finding = RULE.from_dataset(rows, LossFacts(0.2, "binary_cross_entropy"), single)
         assert finding.severity == "note"
 
+    def test_leaves_out_rows_without_a_label(self):
+        """As of a student that is trained on few labels and on the answers of a teacher."""
+        labels = np.concatenate([labelled(60, 40), np.full(900, -1)])
+        assert RULE.from_dataset(DatasetFacts(1000, 1000, labels=labels), CROSS_ENTROPY, TWO) is None
+
     def test_begins_at_nine_tenths(self):
         at, under = labelled(90, 10), labelled(89, 11)
         assert RULE.from_dataset(DatasetFacts(100, 100, labels=at), CROSS_ENTROPY, TWO) is not None
