@@ -36,11 +36,7 @@ from diagnostics.collectors.shared.dependence.subject import (
     rows_of_numbers,
 )
 
-ATTENTION: tuple[type, ...] = tuple(
-    getattr(keras.layers, name)
-    for name in ("MultiHeadAttention", "GroupQueryAttention", "Attention", "AdditiveAttention")
-    if hasattr(keras.layers, name)  # the second came with Keras 3.1
-)
+ATTENTION = ("MultiHeadAttention", "GroupQueryAttention", "Attention", "AdditiveAttention")
 MAX_ROWS = 64  # kept of a batch; the measurements take 26 at most
 MAX_BYTES = 16 * 2**20
 
@@ -128,7 +124,7 @@ class KerasSubject(Subject):
             return None
         if any(issubclass(kind, keras.layers.RNN) for kind in kinds):
             return "recurrent"
-        return "attention" if any(issubclass(kind, ATTENTION) for kind in kinds) else None
+        return "attention" if any(issubclass(kind, _attention()) for kind in kinds) else None
 
     @contextmanager
     def restored(self) -> Iterator[None]:
@@ -270,6 +266,11 @@ def summaries_seen(rows: int, length: int) -> Iterator[list[str]]:
         yield found
     finally:
         keras.layers.Layer.__call__ = plain
+
+
+def _attention() -> tuple[type, ...]:
+    """Return the layers of attention; the module may be imported while Keras is, so no constant holds them."""
+    return tuple(getattr(keras.layers, name) for name in ATTENTION if hasattr(keras.layers, name))
 
 
 @dataclass(frozen=True)

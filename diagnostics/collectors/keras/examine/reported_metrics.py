@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,8 +30,8 @@ BATCH = 32  # rows, where `evaluate` is told nothing else
 ROWS, BYTES = 20_000, 16 * 2**20  # of an evaluation that is made again
 SAME = 1e-3  # relative difference of a loss from the one that was reported
 BY_NAME = ("binary_accuracy", "BinaryAccuracy")
-COMPARING = (keras.metrics.Accuracy, keras.metrics.MeanIoU)  # not their subclasses, which may look for the maximum
-OF_EACH_OUTPUT = (keras.metrics.BinaryAccuracy,)  # counts the zeros of a one-hot row as well
+COMPARING = ("Accuracy", "MeanIoU")  # of keras.metrics; not their subclasses, which may look for the maximum
+OF_EACH_OUTPUT = ("BinaryAccuracy",)  # counts the zeros of a one-hot row as well
 SURE = 0.9  # probability of the true class
 
 
@@ -178,11 +178,16 @@ def class_metrics(model: keras.Model) -> dict[str, Any]:
     alone = not any(str(name) == "acc" or str(name).endswith("accuracy") for name in others)
     exclusive = kind_of_loss(model.loss) == "cross_entropy"
     wanted = COMPARING + (OF_EACH_OUTPUT if exclusive and alone else ())
-    return {one.name: type(one).from_config(one.get_config()) for one in made if type(one) in wanted}
+    return {one.name: type(one).from_config(one.get_config()) for one in made if _is_one_of(one, wanted)}
 
 
 def _of_each(metric: Any) -> bool:
-    return type(metric) in OF_EACH_OUTPUT
+    return _is_one_of(metric, OF_EACH_OUTPUT)
+
+
+def _is_one_of(metric: Any, names: Sequence[str]) -> bool:
+    """Return whether a metric is of these classes; the module may be imported while Keras is, so by name."""
+    return any(type(metric) is getattr(keras.metrics, name) for name in names)
 
 
 def metric_facts(metrics: Mapping[str, Any], target: Array, outputs: tuple[int, ...]) -> MetricFacts:
