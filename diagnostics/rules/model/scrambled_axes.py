@@ -45,9 +45,10 @@ class ScrambledAxes(Rule):
     - a view that turns (batch, a, b) into (batch, b, a).
 
     The rule reports a view only if a softmax, a layer with weights or a matrix product then reads its rows. It
-    also compares the shapes that sequence scores and labels had before they were flattened for the loss. In Keras,
-    it checks whether the first convolution reads channels-first images as channels-last. For colour images, it
-    compares how similar neighbouring pixels are in the current axis order and in the other order.
+    also compares the shapes that sequence scores and labels had before they were flattened for the loss. In
+    Keras, it checks whether the first convolution reads channels-first images as channels-last. For colour
+    images and smooth signals, it compares how similar neighbouring values are in the current axis order and in
+    the other order. In PyTorch, it also compares the inputs with what the first layer reads.
 
     ## Why it is bad
     `view` and `reshape` keep the order of the numbers in memory and only change the shape. A row of C values then
