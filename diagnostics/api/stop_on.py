@@ -1,23 +1,19 @@
-"""`stop_on`: ends training at a finding, before more of it is wasted; paces work while a script trains."""
+"""`stop_on`: ends training at a finding, before more of it is wasted."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 from diagnostics.engine.finding import SEVERITIES
 from diagnostics.errors import InvalidInput, TrainingStopped
 from diagnostics.report.report import Report
 
+from .pace import Pace
+
 Stopping = Literal["error", "warning"]
 STOP_ON: tuple[Stopping, ...] = get_args(Stopping)
 EARLIEST = 16  # steps before a finding counts that is not about NaN or infinity; our choice
-EVERY_S = 3.0
-SHARE = 1 / 50  # of the run's time that the work may take
 
 
 def check_stop_on(name: str, given: Any) -> None:
@@ -65,27 +61,3 @@ class StopOn:
         if steps >= EARLIEST and self._pace.is_time():
             with self._pace.working():
                 stop_at(self._stop_on, self._report())
-
-
-class Pace:
-    """Allows work in the main thread, at most every few seconds and for a small share of the time."""
-
-    def __init__(self) -> None:
-        """Allow the first work at once."""
-        self._next, self._process, self._busy = 0.0, os.getpid(), False
-
-    def is_time(self) -> bool:
-        """Return whether to work now: not in another thread, in a forked process, or during the work itself."""
-        if time.monotonic() < self._next or self._busy or os.getpid() != self._process:
-            return False
-        return threading.current_thread() is threading.main_thread()
-
-    @contextlib.contextmanager
-    def working(self) -> Iterator[None]:
-        """Measure the time that the work takes."""
-        began, self._busy = time.monotonic(), True
-        try:
-            yield
-        finally:
-            ended, self._busy = time.monotonic(), False
-            self._next = ended + max(EVERY_S, (ended - began) / SHARE)

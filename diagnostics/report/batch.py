@@ -15,12 +15,12 @@ from rich.text import Text
 from diagnostics.errors import InvalidInput
 from diagnostics.facts.array import Array
 from diagnostics.facts.batch_view import BatchPart, BatchView
-from diagnostics.report.html.batch import below_each_other, png, side_by_side
 from diagnostics.text.join import count_of
 from diagnostics.text.visible import visible
 
 from .as_text import WIDTH, AsText
 from .html.batch import bounds_of, colours, heading_of, is_picture, title_of, views_as_html
+from .png import below_each_other, png, side_by_side
 from .tokens import TokenStrip
 
 BARS = "▁▂▃▄▅▆▇█"

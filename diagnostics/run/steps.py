@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from diagnostics.api.stop_on import Pace
+from diagnostics.api.pace import Pace
 from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.report.report import Report
 from diagnostics.report.requests import Requests

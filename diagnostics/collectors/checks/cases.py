@@ -32,7 +32,7 @@ class Axes:
     """The axes of an array.
 
     Attributes:
-        names: one for each axis; a number stands for itself.
+        names: one for each axis; a number is the size itself.
         below: integers from 0 to below this one are drawn; None for normal floats.
     """
 

@@ -103,8 +103,8 @@ def test_a_step_that_a_loss_scaler_skips_is_no_reason():
 
 
 def test_a_finding_that_is_not_about_nan_stops_after_some_steps(monkeypatch):
-    monkeypatch.setattr("diagnostics.api.stop_on.EVERY_S", 0.0)
-    monkeypatch.setattr("diagnostics.api.stop_on.SHARE", 1e9)
+    monkeypatch.setattr("diagnostics.api.pace.EVERY_S", 0.0)
+    monkeypatch.setattr("diagnostics.api.pace.SHARE", 1e9)
     *_, step, stopped = train(data(broken=False), "error", zeroes=False)
     assert step >= stop_on.EARLIEST - 1
     assert stopped.report.findings[0].rule == "gradients-not-zeroed"

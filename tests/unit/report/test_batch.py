@@ -11,7 +11,7 @@ import pytest
 import diagnostics
 from diagnostics.errors import InvalidInput
 from diagnostics.report.batch import mosaic, sparkline
-from diagnostics.report.html.batch import png
+from diagnostics.report.png import png
 
 RNG = np.random.default_rng(0)
 LABELS = np.array([3, 1, 1, 0])

@@ -285,7 +285,7 @@ def split_of(training: Any, validation: Any) -> ShuffledSplit | None:
 def _shuffles(dataset: Any) -> Iterator[tuple[Any, str]]:
     """Yield the shuffles of a pipeline that redraw, and the first cut that is made after each, if there is one.
 
-    What stands before a cache is not looked at: the first iteration fixes its order.
+    Operations before a cache are ignored: the first iteration fixes its order.
     """
     waiting, seen = [(dataset, "")], set[int]()
     while waiting:
