@@ -28,7 +28,7 @@ FIT = """
 def test_report_of_a_killed_fit_survives(tmp_path):
     (tmp_path / "train.py").write_text(textwrap.dedent(FIT))
     for_each_step = (
-        "import sys; import diagnostics.api.stop_on as each; each.EVERY_S, each.SHARE = 0, 1e9; "
+        "import sys; import diagnostics.api.pace as each; each.EVERY_S, each.SHARE = 0, 1e9; "
         "from diagnostics.cli.main import main; sys.exit(main())"
     )
     ended = subprocess.run(

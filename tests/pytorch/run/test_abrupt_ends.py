@@ -29,7 +29,7 @@ NEVER_ZEROED = """
     END
     """
 FOR_EACH_STEP = (
-    "import sys; import diagnostics.api.stop_on as pace; pace.EVERY_S, pace.SHARE = 0, 1e9; "
+    "import sys; import diagnostics.api.pace as pace; pace.EVERY_S, pace.SHARE = 0, 1e9; "
     "from diagnostics.cli.main import main; sys.exit(main())"
 )
 REPLACED = 24  # times that the report is replaced before the process dies within the next
