@@ -52,8 +52,8 @@ ONE_FLIP: dict[str, Any] = {
     },
     "box": {
         name: (
-            f"image, x = {mirrored}, 1 - x  # of a centre; in pixels: width - x",
-            f"image, x0, x1 = {mirrored}, 1 - x1, 1 - x0  # of two corners, which also change places",
+            f"image, x = {mirrored}, 1 - x  # for a box centre; in pixels: width - x",
+            f"image, x0, x1 = {mirrored}, 1 - x1, 1 - x0  # for two box corners, which also swap",
         )
         for name, mirrored in (("torch", "image.flip(-1)"), ("keras", "image[:, ::-1]"))
     },
@@ -224,14 +224,15 @@ class LabelsUnrelated(Rule):
             return None
         alone = "images" if not pairs.masks_moved else "masks" if not pairs.images_moved else ""
         how = (
-            f"only the {alone} are flipped or rotated, and the {'masks' if alone == 'images' else 'images'} stay"
+            f"only the {alone} are flipped or rotated, not the {'masks' if alone == 'images' else 'images'}"
             if alone
             else "the random transform is drawn again for the mask"
         )
         return self.found(
             f"Images and masks are flipped or rotated differently: {pairs.rows} rows were read several times. In "
             f"{pairs.apart} of {pairs.compared} pairs of readings, no single flip or rotation explains both the "
-            f"change of the image and that of the mask. Apparently, {how}, so masks do not match their images.",
+            f"change in the image and the change in the mask. Apparently, {how}, so the masks do not match "
+            "their images.",
             fix=TOGETHER,
             evidence={
                 "rows": pairs.rows,
@@ -251,16 +252,18 @@ class LabelsUnrelated(Rule):
             raise NotApplicable
         clear, usual = sum(flips.fits), max(flips.fits)
         if flips.rows < FLIP_ROWS or clear < CLEAR * flips.rows:
-            raise NotApplicable(f"needs {FLIP_ROWS} masks or boxes that the colours of their images show")
+            raise NotApplicable(
+                f"needs {FLIP_ROWS} masks or boxes that can be predicted from the colours of their images"
+            )
         if clear - usual < max(FLIPPED, FLIP_SHARE * clear):
             return None
         how = ("as given", "mirrored left to right", "upside down", "mirrored both ways")
         several = "masks" if flips.kind == "mask" else "boxes"
-        counts = listed(f"{count} {name}" for count, name in zip(flips.fits, how, strict=True) if count)
+        counts = listed(f"{name} ({count})" for count, name in zip(flips.fits, how, strict=True) if count)
         return self.found(
-            f"Images and their {several} are flipped differently. Of {clear} {several} that the colours of their "
-            f"images predict, these fit best: {counts}. So many {several} in the training batches do not match "
-            "their images.",
+            f"Images and their {several} are flipped differently. {clear} {several} can be predicted from the "
+            f"colours of their images. The {several} fit this prediction best {counts}. Many {several} in the "
+            "training batches therefore do not match their images.",
             fix=ONE_FLIP[flips.kind],
             evidence={"rows": flips.rows, "fits": list(flips.fits), "kind": flips.kind, "cause": "orientation"},
             severity="warning",
@@ -315,7 +318,7 @@ class LabelsUnrelated(Rule):
         behind = not known[0, 0]
         without = tokens - tagged - behind
         return self.found(
-            f"The {len(ids)} rows of this batch have {tokens.min()} to {tokens.max()} tokens but only "
+            f"The {len(ids)} rows of this batch have {tokens.min()} to {tokens.max()} tokens each but only "
             f"{tagged.min()} to {tagged.max()} tags. In every row, the tags begin "
             f"{'right after' if behind else 'at'} the start token (id {ids[0, 0]}) and leave the last "
             f"{without.min()} to {without.max()} tokens without a tag. There is one tag per word, but the tokens "
@@ -346,9 +349,9 @@ class LabelsUnrelated(Rule):
             return None
         start = int(ids[0, 0])
         return self.found(
-            f"Tags are one position too early: the start token (id {start}) has {count} different tags in this "
-            f"batch, and in each of its {len(ids)} rows, the last two tokens (the last subword and the end token) "
-            "have none. Every tag belongs to the next token, so the model is trained to tag the wrong one.",
+            f"The tags are one position too early: the start token (id {start}) has {count} different tags in "
+            f"this batch, and in each of its {len(ids)} rows, the last two tokens (the last subword and the end "
+            "token) have none. Every tag belongs to the next token, so the model is trained to tag the wrong one.",
             fix=(
                 "labels = [-100, *labels, -100]  # for the start token and the end token",
                 "labels = [-100 if i is None else tags[i] for i in tokenized.word_ids()]",

@@ -135,7 +135,7 @@ class TestEarlyTags:
     def test_of_pieces_one_position_early(self):
         finding = self.judge(ONE_EARLY)
         assert (finding.severity, finding.evidence["tags_of_it"]) == ("warning", 3)
-        assert finding.message.startswith("Tags are one position too early: the start token (id 2)")
+        assert finding.message.startswith("The tags are one position too early: the start token (id 2)")
 
     @pytest.mark.parametrize("ahead", [False, None], ids=["causal", "unknown"])
     def test_needs_a_model_that_reads_ahead(self, ahead):
