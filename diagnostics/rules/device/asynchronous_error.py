@@ -27,7 +27,7 @@ _CPU = (
 )
 _RANGES = (
     "check the ranges on the CPU: labels.min() and labels.max() must be between 0 and the number of outputs - "
-    "1, and input_ids.max() must be less than the embedding's number of rows"
+    "1, and input_ids.max() must be less than the number of embedding rows"
 )
 _EXECUTION = re.compile(r"CU(?:DNN|BLAS)_STATUS_EXECUTION_FAILED")
 _NEWER = (

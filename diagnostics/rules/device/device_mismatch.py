@@ -107,7 +107,7 @@ class DeviceMismatch(MessageRule):
                     "for lookup tables",
                     "call torch.cuda.set_device(local_rank) first, if each GPU has its own process",
                     "set CUDA_VISIBLE_DEVICES=0, if the code was written for one GPU",
-                    "set device_map={'': 0}, if device_map='auto' spreads the model over several GPUs",
+                    "set device_map={'': 0}, if device_map='auto' spreads the model over multiple GPUs",
                 ),
                 evidence={"devices": list(devices), "tensors": {}},
                 where=crash.where,
