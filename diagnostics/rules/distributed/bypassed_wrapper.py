@@ -55,7 +55,7 @@ class BypassedWrapper(Rule):
     def from_wrapper(self, wrapper: WrapperFacts) -> Finding | None:
         """Look for calls that bypass the wrapper, and for parameters added after wrapping."""
         if wrapper.world < 2:
-            raise NotApplicable("needs several ranks that train the same model")
+            raise NotApplicable("needs multiple ranks that train the same model")
         evidence = {
             "wrapped_passes": wrapper.wrapped,
             "bare_passes": wrapper.bare,

@@ -128,8 +128,8 @@ def _compared(waiting: Sequence[WaitingRank]) -> tuple[str, Fix] | None:
         return (
             f"{capitalized(_ranks(behind))} timed out in {behind[0].operation} number {lowest:,}, but "
             f"{_ranks(others)} timed out in {others[0].operation} number {others[0].number:,}. So "
-            f"{_ranks(behind)} {'is' if single else 'are'} behind, and the other ranks wait for a collective that "
-            f"{'it has' if single else 'they have'} not started.",
+            f"{_ranks(behind)} {'is' if single else 'are'} behind, and the other ranks are waiting for a "
+            f"collective that {'it has' if single else 'they have'} not started.",
             (
                 f"look at {_ranks(behind[:1])} first: find out what it did differently or what took so long",
                 *_IN_ORDER,

@@ -53,7 +53,7 @@ class LocalBatchNorm(Rule):
     def from_wrapper(self, wrapper: WrapperFacts) -> Finding | None:
         """Check for local batch norm layers, and the batch of one rank."""
         if wrapper.world < 2 or not wrapper.wrapped or wrapper.rows is None:
-            raise NotApplicable("needs batches from a model trained on several ranks")
+            raise NotApplicable("needs batches from a model trained on multiple ranks")
         if not wrapper.local_norms or wrapper.rows > FEW_ROWS:
             return None
         count = count_of(len(wrapper.local_norms), "batch norm layer")

@@ -92,4 +92,4 @@ class MismatchedCollective(MessageRule):
 
 
 def _wait(count: int) -> str:
-    return "wait" if count > 1 else "waits"
+    return "are waiting" if count > 1 else "is waiting"

@@ -90,8 +90,8 @@ class TestStall:
         assert len(told) == 1, errors  # one rank for both
         branch, other = line_of(tmp_path, "dist.all_reduce(loss"), line_of(tmp_path, "dist.barrier(group")
         said = joined(told[0])
-        assert f"ank 0 waits in all_reduce of float32 [] at train.py:{branch}" in said
-        assert f"ank 1 waits in barrier at train.py:{other}" in said
+        assert f"ank 0 is waiting in all_reduce of float32 [] at train.py:{branch}" in said
+        assert f"ank 1 is waiting in barrier at train.py:{other}" in said
         for name in ("r.json", "r.rank1.json"):
             report = json.loads((tmp_path / name).read_text())
             assert report["findings"][0]["rule"] == "mismatched-collective", name
