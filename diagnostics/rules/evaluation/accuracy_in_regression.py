@@ -83,7 +83,9 @@ class AccuracyInRegression(Rule):
         """Look for class numbers whose order means nothing."""
         numbered = targets.numbered
         if numbered is None:
-            raise NotApplicable("needs a regression of a few whole numbers, and at least 100 different rows")
+            raise NotApplicable(
+                "needs regression targets that are a few whole numbers, and at least 100 different rows"
+            )
         late = len(targets.losses) // 2
         if targets.losses[late:].sum() < LEFT * targets.constant_losses[late:].sum():
             return None
@@ -93,11 +95,12 @@ class AccuracyInRegression(Rule):
         if numbered.as_good < AS_GOOD * numbered.orders:
             return None
         return self.found(
-            f"The loss treats the targets as quantities, but they are {numbered.classes} class numbers whose "
-            f"order means nothing: {numbered.as_good} of {numbered.orders} random renumberings of the classes are "
-            f"at least as easy to predict. A simple {'linear' if fit.linear else 'radial-basis'} model fitted to "
-            f"the classes of {fit.fitted} training rows is right for {1 - fit.error:.0%} of {fit.predicted} "
-            f"others; a fit to the numbers, rounded, for {1 - numbered.rounded:.0%}.",
+            f"The loss treats the targets as quantities, but they are the indices of {numbered.classes} "
+            f"classes in no meaningful order: {numbered.as_good} of {numbered.orders} random renumberings of the "
+            f"classes are at least as easy to predict. A simple {'linear' if fit.linear else 'radial-basis'} "
+            f"model fitted to the classes of {fit.fitted} training rows predicts {1 - fit.error:.0%} of "
+            f"{fit.predicted} others correctly; fitted to the class indices, with its predictions rounded, it "
+            f"gets {1 - numbered.rounded:.0%} right.",
             fix={
                 "torch": (
                     f"nn.Linear(..., {numbered.classes})  # as the last layer: one output per class",

@@ -73,7 +73,8 @@ class AugmentedEvaluation(Rule):
             f"The same {draws.rows} evaluation rows, with the same labels, had different values across "
             f"{draws.rounds} evaluations: {draws.changed:.0%} of the rows changed, by {draws.change:.0%} of the "
             "typical distance between two rows. The changes are random, like those of data "
-            f"augmentation.{beneath} So the metric is computed on distorted rows and varies randomly.",
+            f"augmentation.{beneath} So the metric is computed on randomly altered rows, and varies between "
+            "evaluations.",
             fix=(
                 "evaluate on a separate dataset without the random transform: "
                 "Subset(MyDataset(transform=plain), indices)",

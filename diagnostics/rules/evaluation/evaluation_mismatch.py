@@ -411,7 +411,7 @@ class EvaluationMismatch(Rule):
         if shared < SHARED or moved < RECODED * shared:
             return None
         before, after = refitted.values
-        first = "" if refitted.first is None else f" in line {refitted.first.line}"
+        first = "" if refitted.first is None else f" on line {refitted.first.line}"
         return self.found(
             f"The {refitted.kind} {'' if refitted.kind == VECTORIZER else 'of column '}{refitted.column!r} is "
             f"{'adapted' if refitted.kind == VECTORIZER else 'fitted'} twice: first{first}, on {before:,} "
@@ -443,11 +443,11 @@ class EvaluationMismatch(Rule):
             if other is None:
                 continue
             moved = _moved(trained, other)
-            line = "" if trained.where is None else f" in line {trained.where.line}"
+            line = "" if trained.where is None else f" on line {trained.where.line}"
             return self.found(
                 f"Training and evaluation rows are scaled by different fits: {trained.kind} is fitted to the "
-                f"training rows{line}, and {other.kind} is fitted again here. The same raw value differs by up to "
-                f"{moved:.2g} between the inputs of training and of evaluation.",
+                f"training rows{line}, and {other.kind} is fitted again here. So the same raw value differs by up "
+                f"to {moved:.2g} between the training and evaluation inputs.",
                 fix="x_test = scaler.transform(test)  # fitted only on the training rows",
                 evidence={"kind": other.kind, "columns": len(other.factor), "moved": moved, "cause": "refitted"},
                 where=other.where,
@@ -462,9 +462,9 @@ class EvaluationMismatch(Rule):
             raise NotApplicable
         return self.found(
             f"{ledger.name} generates without memory: {ledger.lone_positions:,} times in a row, its layer "
-            f"{ledger.recurrent} received a single position, made from its previous output, and no state. So each "
-            "prediction depends only on the position before it. In training, the layer read sequences of at least "
-            f"{ledger.trained_length:,} positions.",
+            f"{ledger.recurrent} received no state and only a single position, computed from the previous output. "
+            "So each prediction depends only on the position before it. In training, the layer read sequences of "
+            f"at least {ledger.trained_length:,} positions.",
             fix=(
                 "output, state = model(token, state)  # pass the state that the previous call returned",
                 "pass the whole sequence generated so far in each call",
@@ -525,7 +525,7 @@ class EvaluationMismatch(Rule):
             "generated texts do not show what it has learned.",
             fix=(
                 "tokenizer.apply_chat_template(messages, add_generation_prompt=True)",
-                "build the prompts of training and of generate() with the same function",
+                "build the prompts for training and for generate() with the same function",
             ),
             evidence={
                 "answers": answers,

@@ -35,7 +35,7 @@ READ_AS_CLASSES = {  # mistakes that give the reported number
     "rounded": ROUNDED,
     "rounded, batches": f"{ROUNDED} In addition, the reported value is a mean of per-batch values.",
     "each output": "The metric scores each output separately, so a misclassified row still gets credit for every "
-    "0 that it predicts correctly.",
+    "correctly predicted 0.",
 }
 CUT = "classes = (probabilities > 0.5).astype(int)"
 CLASSES = "classes = probabilities.argmax(axis=-1)"
@@ -131,7 +131,7 @@ class MetricOnLogits(MessageRule):
     def _of_wrong(self, name: str, score: float) -> Finding:
         return self.found(
             f"For predictions that are all wrong, {name} is {score:.3g}: it scores each output separately, so "
-            "a misclassified row still gets credit for every 0 that it predicts correctly. The reported "
+            "a misclassified row still gets credit for every correctly predicted 0. The reported "
             "accuracy is far too high.",
             fix={"keras": KERAS},
             evidence={"metric": name, "on_wrong": score},

@@ -177,7 +177,7 @@ class MisreportedMetric(Rule):
     def from_states(self, ledger: MetricLedger) -> Finding | None:
         """Look for a metric object that is never reset between evaluations."""
         if not ledger.states:
-            raise NotApplicable("needs a metric object that is read repeatedly during the training")
+            raise NotApplicable("needs a metric object that is read repeatedly during training")
         kept = [one for state in ledger.states if (one := never_reset(state, ledger.states))]
         kept.sort(key=lambda one: not one.is_certain)
         return self._of_kept(kept[0]) if kept else None

@@ -39,7 +39,7 @@ def cut_prompts(ends: PromptEnds) -> CutPrompts | None:
     """
     trained, prompts = [_real(row) for row in ends.trained], [_real(row) for row in ends.generated]
     if len(trained) < ANSWERS or len(prompts) < PROMPTS:
-        raise NotApplicable(f"needs at least {ANSWERS} trained answers and {PROMPTS} prompts of generate()")
+        raise NotApplicable(f"needs at least {ANSWERS} trained answers and {PROMPTS} prompts passed to generate()")
     before = _common_end(trained)
     if not before or len({row[: len(row) - len(before)] for row in trained}) < 2:
         raise NotApplicable("needs prompts that differ, with the same tokens before each trained answer")

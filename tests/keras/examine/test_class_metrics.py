@@ -65,7 +65,7 @@ def test_an_accuracy_of_each_output_is_named_for_exclusive_classes(metric):
     assert finding.severity == "warning"
     assert finding.message == (
         "For predictions that are all wrong, binary_accuracy is 0.333: it scores each output separately, so a "
-        "misclassified row still gets credit for every 0 that it predicts correctly. The reported accuracy is far "
+        "misclassified row still gets credit for every correctly predicted 0. The reported accuracy is far "
         "too high."
     )
 

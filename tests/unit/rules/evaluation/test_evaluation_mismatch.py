@@ -453,7 +453,7 @@ class TestScalers:
         (training, first), (test, second) = self.scaled(self.RAW[:300], 7), self.scaled(self.RAW[300:] + shift, 9)
         finding = self.judge(training, test, first, second)
         assert (finding.severity, finding.where.line, finding.evidence["cause"]) == (severity, 9, "refitted")
-        assert "in line 7" in finding.message
+        assert "on line 7" in finding.message
 
     def test_stays_silent_if_one_fit_made_both(self):
         rows, first = self.scaled(self.RAW, 7)
