@@ -41,8 +41,8 @@ KEPT: dict[str, tuple[str, Fix]] = {
     ),
     "histories": (
         f"{{count}} History objects, each with the model of an earlier training run. {_OF_MODELS}",
-        "keep only model.fit(...).history (a dict of numbers), because a History object keeps its model"
-        f"{_NEXT_MODEL}",
+        "keep only model.fit(...).history (a dict of numbers), because a History object keeps a reference to its "
+        f"model{_NEXT_MODEL}",
     ),
 }
 """What a variable holds, and the fix."""
