@@ -102,7 +102,7 @@ class IgnoresInput(Rule):
         return self.found(
             "The model ends in a softmax over one unit, so its prediction is 1.0 for every input: a softmax "
             f"divides by the sum over its units, and here there is only one unit. The loss{named} may "
-            "still fall, if it is computed from the values before the softmax, but the predictions stay at "
+            "still fall if it is computed from the values before the softmax, but the predictions stay at "
             "1.0, and the accuracy stays at the share of one class.",
             fix={
                 "torch": (
@@ -212,7 +212,7 @@ def _of_terms(same: SamenessFacts) -> str:
     return (
         f" The loss of a batch is the sum of {len(same.terms)} terms: one has fallen to {max(0, least):.2g}, "
         f"while the largest is {max(same.terms):.2g}. If the first is the KL term of a variational autoencoder, "
-        "the decoder ignores its code."
+        "the decoder ignores the latent code."
     )
 
 

@@ -150,10 +150,10 @@ class CheckpointKeysMismatch(MessageRule):
         parts = list(dict.fromkeys(name.split(".")[-2] if "." in name else name for name in names))
         keep = f"LoraConfig(..., modules_to_save=[{', '.join(map(repr, parts))}])  # saved with the adapter"
         return self.found(
-            f"The evaluated {ledger.name} has random weights where the trained one has trained weights: "
-            f"{listed(names, most=MAX_KEYS_NAMED)} ({weights:,} weights). Loading the checkpoint left "
-            f"{'it' if len(names) == 1 else 'them'} at the initial values, although "
-            f"{count_of(ledger.restored, 'other trained matrix', 'other trained matrices')} "
+            f"{listed(names, most=MAX_KEYS_NAMED)} ({weights:,} weights) {'was' if len(names) == 1 else 'were'} "
+            f"trained, but {'is' if len(names) == 1 else 'are'} random in the evaluated {ledger.name}. "
+            f"Loading the checkpoint left {'it at its' if len(names) == 1 else 'them at their'} initial values, "
+            f"although {count_of(ledger.restored, 'other trained matrix', 'other trained matrices')} "
             f"{'was' if ledger.restored == 1 else 'were'} loaded: the checkpoint holds only part of the trained "
             "weights.",
             fix=(
