@@ -87,7 +87,7 @@ class HalfPrecisionUnderflow(Rule):
         others = f" The same happens in {listed(names, most=NAMED)}." if names else ""
         lost = f" The gradient of {count_of(empty, 'layer')} is entirely 0." if empty else ""
         least = float(np.nanmin(low[:, worst]))
-        scaled = " after clipping or averaging" if least < 0.999 * SMALLEST_FLOAT16 else ""
+        scaled = " scaled down by clipping or averaging" if least < 0.999 * SMALLEST_FLOAT16 else ""
         zero = 100 * float(np.median(underflow.zero_shares[crowded[:, worst], worst]))
         return self.found(
             f"In {among(int(crowded[:, worst].sum()), count, 'sampled step')}, {100 * shares.max():.0f}% of the "
