@@ -315,7 +315,7 @@ class LossPlateau(Rule):
         """
         values = losses.values
         if not verdicts.trained_alone or len(values) < SOON or warms_up(steps) or not np.isfinite(values).all():
-            raise NotApplicable(f"needs {SOON} finite losses of a run that is past its learning-rate warm-up")
+            raise NotApplicable(f"needs {SOON} finite losses from a run that is past its learning-rate warm-up")
         value = float(np.median(values))
         if not _is_own_reference(no_grad, steps) or not value or np.ptp(values) > EXACT * abs(value):
             return None
@@ -329,7 +329,7 @@ class LossPlateau(Rule):
 
     def _of_own_reference(self, no_grad: NoGradHistory, of_last: dict[str, Any]) -> Finding:
         return self.found(
-            f"{_stays(of_last)}. The model is its own reference: in each step, the model that is "
+            f"{_stays(of_last)}. The model is its own reference: in each step, the model being "
             "trained also runs without gradients on the same inputs, with the same weights (seen in "
             f"{among(no_grad.same, no_grad.compared, 'step')} compared). The difference between model and "
             "reference is always 0, so the loss measures no progress, and nothing keeps the model near its "
