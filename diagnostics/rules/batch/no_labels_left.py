@@ -75,7 +75,7 @@ class NoLabelsLeft(Rule):
             "ignores. The loss is therefore a mean over zero elements, which is NaN, and no gradient reaches the "
             f"model.{usually if of_tokens else ''}",
             fix=(
-                "assert (labels != -100).any(dim=1).all()  # in the collator: is any label left in each row?",
+                "assert (labels != -100).any(dim=1).all()  # in the collator: does each row have a label left?",
                 "compare tokenizer.tokenize(response_template) with tokenizer.tokenize(conversation): spaces and "
                 "newlines at either end of the template may merge with adjacent tokens",
                 "raise max_length if truncation has cut off the answers",

@@ -79,7 +79,9 @@ class PaddingInLoss(Rule):
             pad = _padding_id(ids, labels, batch.ignore_index)
             mask = None if pad is None else (ids != pad).astype(int)
         if mask is None or mask.shape != labels.shape or not np.isin(mask, (0, 1)).all():
-            raise NotApplicable("needs an attention mask with a 0 or 1 for each token, or an id that only pads")
+            raise NotApplicable(
+                "needs an attention mask with a 0 or 1 for each token, or an id used only as padding"
+            )
         if loss.kind != "cross_entropy":
             raise NotApplicable("needs a cross-entropy loss")
         if loss.masked is None and model.library == "keras":

@@ -33,7 +33,7 @@ GENERATED = (
     "print the inputs of the first two batches, and make the generator or __getitem__ advance to the next rows",
 )
 STORED = (
-    "The dataset stores its rows and repeats them; no code of yours computes a row when it is read.",
+    "The repeats are in the dataset itself: none of your code computes a row when it is read.",
     "print a few rows of the dataset, and check that it is meant to repeat them",
 )
 
@@ -230,7 +230,7 @@ class RepeatedBatch(Rule):
         """
         prints, size = steps.batch_fingerprints, int(steps.batch_sizes.max(initial=0))
         if size != length.batch_size:
-            raise NotApplicable("needs batches of the DataLoader's own batch size")
+            raise NotApplicable("needs batches as large as the DataLoader's batch_size")
         if not verdicts.complete or not verdicts.trained_alone or (steps.passes > 1).any():
             raise NotApplicable("needs a run that was not interrupted, with one forward pass per step")
         if (prints != 0).sum() < STEPS or (prints != prints[0]).any() or length.rows < BATCHES * size:
@@ -248,10 +248,10 @@ class RepeatedBatch(Rule):
             return None
         zeros, ones = rows.times[0], rows.times[1]
         return self.found(
-            f"The loss reads only 2 of the {rows.there:,} predictions: row 0 {zeros:,} times and row 1 "
-            f"{count_of(ones, 'time')}. The predictions are indexed with {rows.read:,} integers that are 0 or 1. "
-            "That looks like a mask, but an integer index picks rows by their numbers; only a boolean mask keeps "
-            f"the {count_of(ones, 'row')} marked with 1. The model learns from two examples.",
+            f"The loss reads only 2 of the {rows.there:,} predictions: row 0 ({zeros:,} times) and row 1 "
+            f"({count_of(ones, 'time')}). The predictions are indexed with {rows.read:,} integers that are 0 or "
+            "1. That looks like a mask, but an integer index picks rows by their numbers; only a boolean mask "
+            f"keeps the {count_of(ones, 'row')} marked with 1. The model learns from two examples.",
             fix={
                 "torch": "use a boolean mask for predictions and labels: out[mask.bool()], labels[mask.bool()]",
                 "keras": "use tf.boolean_mask(out, mask) instead of tf.gather(out, mask), for the labels too",

@@ -214,7 +214,7 @@ def _difference(name: str, one: Array, other: Array | None) -> str:
         where = "" if single else f" in row {rows[0]}"
         return f"{seen}; a value{where} was {_short(one[place])}, then {_short(other[place])}"
     values = f"in {among(int(unequal[rows[0]].sum()), one[0].size, 'value')}"
-    return f"{seen} {values}" if single else f"{seen} (in row {rows[0]}, {values})"
+    return f"{seen} {values}" if single else f"{seen} ({values} of row {rows[0]})"
 
 
 def _short(value: np.generic, digits: int = 4) -> str:

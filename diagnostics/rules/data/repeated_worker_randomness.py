@@ -169,8 +169,9 @@ class RepeatedWorkerRandomness(Rule):
             f"`{name}` draws from `{draws.generator}` only once, while TensorFlow traces it: the state of this "
             f"generator changed during the trace, {seen}. So {repeated} the same random numbers.",
             fix=(
-                f"{replacement}  # TensorFlow's random functions draw in each run of the graph",
-                "tf.numpy_function(draw, [], tf.float32) calls a NumPy function in each run",
+                f"{replacement}  # TensorFlow's random functions draw new numbers on every run of the graph",
+                "use tf.numpy_function(draw, [], tf.float32), which calls a NumPy function on every run of the "
+                "graph",
             ),
             evidence={"function": name, "generator": draws.generator, "for": draws.runs_for, "runs": draws.runs},
             where=draws.where,

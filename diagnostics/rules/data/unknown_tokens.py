@@ -89,8 +89,7 @@ class UnknownTokens(Rule):
             raise NotApplicable("needs token ids in the batch")
         if vocabulary.size is not None and (ids.shape[1] == vocabulary.size or ids.max() >= 2 * vocabulary.size):
             raise NotApplicable(
-                "needs ids from the vocabulary that was found, but the inputs are counts or ids from another "
-                "vocabulary"
+                "needs ids from the detected vocabulary, but the inputs are counts or ids from another vocabulary"
             )
         real = _real(ids, batch.attention_mask, vocabulary)
         tokens = int(real.sum())

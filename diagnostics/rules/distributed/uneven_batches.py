@@ -78,8 +78,8 @@ class UnevenBatches(Rule):
                     f"No rank has made progress for {duration(min(rank.idle for rank in stall.ranks))}. In "
                     f"pass {epoch + 1} over the training loader, rank {less.number} got "
                     f"{count_of(less.epochs[epoch], 'batch', 'batches')}, but rank {more.number} got more. Rank "
-                    f"{more.number} is waiting in {call(more)} for rank {less.number}, which has finished its "
-                    "batches.",
+                    f"{more.number} is waiting for rank {less.number} in {call(more)}, but rank {less.number} has "
+                    "finished its batches.",
                     {str(rank.number): [*rank.epochs, *([rank.drawn] if rank.drawn else [])] for rank in known},
                     more,
                 )

@@ -223,7 +223,7 @@ _AT_RENDEZVOUS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "elsewhere": (
-        "{place} should listen on {host}, but that is not an address of its host{own}.",
+        "{place} is configured to listen on {host}, which is not an address of its host{own}.",
         (
             "set MASTER_ADDR to the name or address of the host where rank 0 runs",
             "start rank 0 (torchrun --node-rank 0) on the host that MASTER_ADDR names",
@@ -240,7 +240,7 @@ _AT_RENDEZVOUS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "{place} reached {address}, but the program listening there is not rank 0 of this job (error: {text}).",
         (
             "set MASTER_PORT to a port that no other program uses, the same on every host",
-            "read the output of rank 0: it may have ended because the port is taken",
+            "read the output of rank 0: it may have exited because the port was taken",
         ),
     ),
     "no interface": (
@@ -331,8 +331,8 @@ def _library(network: NetworkFacts) -> Iterator[Problem]:
     without = [rank.number for rank in network.ranks if rank.device == "cpu"]
     if with_card and without:
         yield Problem(
-            f"{capitalized(_ranks(without))} {'see' if len(without) > 1 else 'sees'} no GPU, but "
-            f"{_ranks(with_card)} {'do' if len(with_card) > 1 else 'does'}: NCCL needs a GPU on every rank.",
+            f"{capitalized(_ranks(without))} {'see' if len(without) > 1 else 'sees'} no GPU, unlike "
+            f"{_ranks(with_card)}: NCCL needs a GPU on every rank.",
             (
                 f"check nvidia-smi and CUDA_VISIBLE_DEVICES for {_ranks(without)}, and request GPUs when you "
                 "start a container or a job: docker run --gpus all, srun --gpus-per-task=1",
@@ -377,12 +377,12 @@ def _subject(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) ->
         )
     if failure.kind == "stuck":
         return (
-            f"{capitalized(rank.place)} did not return from {what}{with_peer} with {library} within "
-            f"{failure.text}, although any two ranks can connect over TCP."
+            f"{capitalized(rank.place)} did not finish {what}{with_peer} with {library} within "
+            f"{failure.text}, although all ranks can connect to each other over TCP."
         )
     return (
-        f"Any two ranks can connect over TCP, but {what}{with_peer} with {library} failed on {rank.place}: "
-        f"{_said(failure)}"
+        f"All ranks can connect to each other over TCP, but {what}{with_peer} with {library} failed on "
+        f"{rank.place}: {_said(failure)}"
     )
 
 

@@ -65,7 +65,7 @@ class ShuffledPredictions(Rule):
                 evidence={"sequence": passes.sequence},
             )
         return self.found(
-            "predict() got a dataset that is reshuffled at each pass, but the script compares the predictions "
+            "predict() got a dataset that is reshuffled on every pass, but the script compares the predictions "
             "with labels or other values from another pass, which has a different order. Any accuracy or "
             "confusion matrix computed from them is at chance level.",
             fix=(

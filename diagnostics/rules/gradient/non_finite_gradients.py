@@ -99,7 +99,7 @@ class NonFiniteGradients(MessageRule):
         import numpy as np
 
         if not np.isfinite(gradients.norms).all():
-            raise NotApplicable("needs a replay of the step that went wrong")
+            raise NotApplicable("needs a replay of the step with the first NaN or infinity")
         return None
 
     def _unlocated(self, origin: OriginFacts) -> Finding:

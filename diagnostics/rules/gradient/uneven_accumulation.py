@@ -94,7 +94,7 @@ class UnevenAccumulation(Rule):
                 "count the labels of all micro-batches of a step first, and divide each micro-batch's summed loss "
                 'by that total: F.cross_entropy(..., reduction="sum") / total',
                 "with a causal language model from transformers: model(**batch, num_items_in_batch=total)",
-                "in a Trainer's compute_loss: divide the summed loss by its argument num_items_in_batch",
+                "in a Trainer's compute_loss: divide the summed loss by the argument num_items_in_batch",
             ),
             evidence={
                 "steps": len(ratios),

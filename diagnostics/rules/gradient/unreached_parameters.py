@@ -215,7 +215,7 @@ class UnreachedParameters(Rule):
             )
             if recurrent
             else (
-                "look for a ReLU with negative inputs, a layer of zeros or a mask between "
+                "look for a ReLU whose inputs are all negative, a layer of zeros or a mask between "
                 f"{'this layer' if one else 'these layers'} and the loss",
                 "if units died during training, lower the learning rate, and replace ReLU with LeakyReLU or GELU",
             ),

@@ -206,7 +206,7 @@ class VanishingGradients(Rule):
 def _not_fallen(losses: LossHistory) -> str:
     """Say that the first layers learn nothing although they may move."""
     return (
-        "Adam moves even layers with such gradients, but the loss has not fallen: "
+        "Adam updates even layers with gradients this small, but the loss has not fallen: "
         f"{losses.values[0]:.4g} at the first step, {losses.values[-1]:.4g} at the last."
     )
 

@@ -377,7 +377,7 @@ def _before_any_batch(symptom: OutOfMemoryCrash) -> str:
         return said
     return (
         f"{said} The request is only {symptom.tried / symptom.card:.0%} of the card's {in_bytes(symptom.card)}, "
-        "so other processes or earlier variables must be using the rest."
+        "so other processes or tensors created earlier must be using the rest."
     )
 
 

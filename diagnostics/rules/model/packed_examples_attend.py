@@ -69,7 +69,7 @@ class PackedExamplesAttend(Rule):
     severity = "warning"
     FIXES = {
         "torch": (
-            "visible = (segments[:, :, None] == segments[:, None, :]) & causal  # pass this mask to the attention",
+            "visible = (segments[:, :, None] == segments[:, None, :]) & causal  # pass this mask to attention",
             ALONE,
         ),
         "transformers": (
@@ -137,7 +137,8 @@ def _holds(rows: int, *, surely: bool) -> str:
 def _mark(packing: PackingFacts, told: bool) -> str:
     shown = "an input" if packing.marker.isdigit() else repr(packing.marker)
     return {
-        "positions": f"the positions in {shown} restart {'with each document' if told else 'in mid-row'}",
+        "positions": f"the positions in {shown} restart "
+        f"{'with each document' if told else 'in the middle of a row'}",
         "segments": f"{shown} {'contains the' if told else 'seems to contain'} document numbers",
         "labels": "they all begin with the same token, and the labels at their start are ignored",
     }[packing.mark]

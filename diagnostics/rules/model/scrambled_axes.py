@@ -217,22 +217,22 @@ class ScrambledAxes(Rule):
         """Look for signals whose time and channels were exchanged by a reshape."""
         series = {name: values for name, values in batch.inputs.items() if values.ndim == 3}
         if not series:
-            raise NotApplicable("needs a batch of series")
+            raise NotApplicable("needs a batch of time series")
         for values in series.values():
             if (found := reshaped_series(values)) is None:
                 continue
             a, b = values.shape[1:]
             how = (
-                f"neighbouring values differ by {found.calm:.0%} of the mean squared difference between any "
-                f"two, even where a row of {b} ends, but by {found.other:.0%} after every {a} values, where a "
-                "channel ends"
+                f"the mean squared difference between neighbouring values is {found.calm:.0%} of that between "
+                f"random values, even where a row of {b} ends, but {found.other:.0%} after every {a} values, "
+                "where a channel ends"
                 if found.time_last
-                else f"values {a} places apart differ by {found.calm:.0%} of the mean squared difference between "
-                f"any two, but neighbours along either axis by {found.other:.0%}"
+                else f"the mean squared difference between values {a} places apart is {found.calm:.0%} of that "
+                f"between random values, but between neighbours along either axis it is {found.other:.0%}"
             )
             kept = "successive time steps of one channel" if found.time_last else "several channels and time steps"
             return self.found(
-                f"The inputs have shape {values.shape}, but their memory holds smooth signals of shape "
+                f"The inputs have shape {values.shape}, but in memory they form smooth signals of shape "
                 f"({b}, {a}): {how}. So a reshape or view was meant to swap time and channels, but neither moves "
                 f"axes: each row of {b} holds {kept}.",
                 fix={

@@ -142,7 +142,7 @@ class TrainModeEvaluation(Rule):
         return self.found(
             f"After training, the script called the model with training=True {count_of(calls.passes, 'time')} "
             f"(on {calls.rows:,} rows). In this mode, {named} {'behaves' if len(calls.layers) == 1 else 'behave'} "
-            f"differently, so the predictions are not those of the model in inference mode{learns}.",
+            f"differently, so the predictions differ from those in inference mode{learns}.",
             fix=("model(x, training=False)", "model.predict(x)"),
             evidence={
                 "passes": calls.passes,

@@ -131,7 +131,7 @@ class WrongBatchNormMomentum(Rule):
         running, own = seen.right_with_running / seen.rows, seen.right_with_own / seen.rows
         return self.found(
             "The running mean and variance that batch norm uses in evaluation lag behind the weights: they "
-            f"are averages over about {seen.memory:,.0f} steps, and the run had {steps.total_steps:,}. For "
+            f"are averages over about {seen.memory:,.0f} steps, and the run had only {steps.total_steps:,}. For "
             f"{seen.rows} rows of the first training batch, evaluated with the same weights, "
             f"{running:.0%} of the predictions are correct with the running statistics, but {own:.0%} with "
             "the batch's own statistics.",

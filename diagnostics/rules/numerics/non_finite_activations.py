@@ -92,5 +92,5 @@ class NonFiniteActivations(MessageRule):
         import numpy as np
 
         if not np.isfinite(gradients.norms).all():
-            raise NotApplicable("needs a replay of the step that went wrong")
+            raise NotApplicable("needs a replay of the step with the first NaN or infinity")
         return None

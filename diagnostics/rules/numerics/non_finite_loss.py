@@ -146,7 +146,7 @@ class NonFiniteLoss(MessageRule):
         import numpy as np
 
         if not np.isfinite(losses.values).all():
-            raise NotApplicable("needs a replay of the step that went wrong")
+            raise NotApplicable("needs a replay of the step with the first NaN or infinity")
         return None
 
     def _broken_by_update(self, origin: OriginFacts) -> Finding:

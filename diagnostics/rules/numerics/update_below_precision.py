@@ -106,10 +106,10 @@ class UpdateBelowPrecision(Rule):
             f"{still} by a single bit in {between:,} steps, although they had gradients. A typical weight is "
             f"{_typical(rounding.weights[stuck]):.2g}, and at that size updates below "
             f"{float(np.median(half)):.2g} are rounded away; the updates here are about {update:.2g} ({about})."
-            + (" The loss has fallen anyway, because other weights do change." if learned else ""),
+            + (" The loss has fallen anyway, because other weights did change." if learned else ""),
             fix=(
                 "keep the weights in float32, and use torch.autocast for half precision",
-                "use an optimizer with float32 copies of the weights, or with stochastic rounding",
+                "use an optimizer that keeps float32 master weights, or one with stochastic rounding",
                 "use a higher learning rate",
             ),
             evidence={

@@ -315,7 +315,7 @@ class NotLearning(Rule):
         check_whole(steps, verdicts)
         fit = targets.fit
         if fit is None or fit.of_classes or targets.outputs > 1 or not fit.constant_error > 0:
-            raise NotApplicable("needs a regression of one number, and a simple fit to its rows")
+            raise NotApplicable("needs a regression with one output, and a simple model fitted to its rows")
         if targets.kind != "mean_squared_error" or not math.isfinite(fit.linear_error):
             raise NotApplicable("needs a mean squared error")
         late = targets.steps >= LATE * steps.total_steps
@@ -323,7 +323,7 @@ class NotLearning(Rule):
         if steps.total_steps < MANY or late.sum() < SAMPLES or not last.size or not before.size:
             raise NotApplicable(f"needs at least {MANY} steps")
         if warms_up(steps) or not _still_fast(steps):
-            raise NotApplicable("needs a learning rate that a schedule has not cut by its middle")
+            raise NotApplicable("needs a learning rate that is not cut before the last third of the run")
         constant, ended = float(targets.constant_losses.mean()), float(last.mean())
         share = float(targets.losses[late].mean()) / float(targets.constant_losses[late].mean())
         possible = fit.linear_error / fit.constant_error
@@ -340,9 +340,9 @@ class NotLearning(Rule):
         tried = "" if experiments is None else outcome(experiments) if cures else in_vain(experiments, part=True)
         return self.found(
             f"The model has learned less than a linear model would: over the last third of training, the mean "
-            f"squared error was {ended:.4g}, or {ended / constant:.0%} of that of a constant prediction "
-            f"({constant:.4g}). A linear model fitted to {fit.fitted} rows has {possible:.0%} of it on "
-            f"{fit.predicted} held-out rows. The loss no longer falls. {tried}",
+            f"squared error was {ended:.4g}, or {ended / constant:.0%} of the error of a constant prediction "
+            f"({constant:.4g}). A linear model fitted to {fit.fitted} rows has {possible:.0%} of that error on "
+            f"{fit.predicted} held-out rows. The loss is no longer falling. {tried}",
             fix=(*(fixes(experiments) if narrow and experiments is not None else ()), *LESS),
             severity=None if narrow else "note",
             evidence={
@@ -539,7 +539,7 @@ def _of_dominant(largest: OutputScore, worst: OutputScore) -> str:
         )
     return (
         f"The loss of output '{largest.name}' is {largest.weight * largest.error:.3g}, {times:.1g} times "
-        f"larger{targets}. Its gradient outweighs that of '{worst.name}' in all layers that both share."
+        f"larger{targets}. Its gradient outweighs that of '{worst.name}' in all layers that they share."
     )
 
 

@@ -128,7 +128,7 @@ class UnchangedParameters(Rule):
             fix=(
                 "set model.trainable to True before model.train_on_batch, and to False before "
                 "combined.train_on_batch",
-                "write a keras.Model with a train_step, and with one optimizer for each of the two models",
+                "write a keras.Model with a train_step and one optimizer for each of the two models",
             ),
             evidence={"model": frozen.model, "calls": frozen.calls, "weights": frozen.weights},
         )

@@ -102,10 +102,10 @@ def _why(missing: MissingName) -> str:
         return f"which is defined only further down, in {missing.defined}."
     if missing.ran:
         return (
-            "but no cell of the notebook defines it. This cell has been run, so the name must have come from a "
+            "but no cell in the notebook defines it. This cell has been run, so the name must have come from a "
             "cell that has since been deleted or edited."
         )
-    return "but no cell of the notebook defines it."
+    return "but no cell in the notebook defines it."
 
 
 def _fix(missing: MissingName) -> tuple[str, ...]:

@@ -234,11 +234,12 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
         return "", _expansion(symptom, *shapes)
     if symptom.operation == "optimizer step":
         return (
-            "Either the parameter was resized after the optimizer had stepped, or the state comes from a "
-            "checkpoint of a model of another size.",
+            "Either the parameter was resized after the optimizer had taken a step, or the state comes from a "
+            "checkpoint of a model of a different size.",
             (
-                "create the optimizer after the model's last change, such as model.resize_token_embeddings(...)",
-                "do not load an optimizer's state that was saved with a model of another size",
+                "create the optimizer after the last change to the model, such as "
+                "model.resize_token_embeddings(...)",
+                "do not load optimizer state that was saved with a model of a different size",
             ),
         )
     if len(shapes) != 2:
@@ -392,7 +393,7 @@ def _of_keras(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
             "set x = x[..., None] before this layer, if each value is one time step",
         )
     if symptom.got == fewest - 1:
-        return "", "set x = x[..., None] before this layer, to add a last axis of size 1"
+        return "", "set x = x[..., None] before this layer, to add a trailing axis of size 1"
     reshape = (
         f"add keras.layers.Reshape(...) before this layer, to get {symptom.wanted} axes including the batch axis"
     )

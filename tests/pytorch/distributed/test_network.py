@@ -186,7 +186,7 @@ class TestRanksThatCannotTalk:
         assert "cannot find the host no.such.host.invalid named by MASTER_ADDR" in only_finding(report)["message"]
         code, report, err = ended(rank_0)
         assert code == 1, err
-        said = "should listen on 192.0.2.1, but that is not an address of its host"
+        said = "is configured to listen on 192.0.2.1, which is not an address of its host"
         assert said in only_finding(report)["message"]
 
     def test_a_port_that_another_program_has(self, ranks):

@@ -102,8 +102,8 @@ class ProbabilitiesAsLogits(Rule):
             f"already a probability. A {again} of values between 0 and 1 is never confident: "
             f"{_best(binary, classes)}. Training is slow and plateaus early.",
             fix={
-                "torch": f"remove one of them: the {before} before the last {last}, or the {last} itself",
-                "keras": f'remove one of them: activation="{before}", or the {last} layer after it',
+                "torch": f"remove one of the two: the earlier {before} or the final {last}",
+                "keras": f'remove one of the two: activation="{before}" or the {last} layer after it',
             },
             evidence={"last_activation": last, "applied_to": before, "num_classes": classes},
         )

@@ -251,7 +251,7 @@ class TargetsOutOfReach(Rule):
             return self.found(
                 f"Scores and targets have shape {shape}, and the targets add up to 1 over the last axis, as the "
                 f"probabilities of {width} classes do. But cross_entropy applies its softmax over the second "
-                f"axis (of size {shape[1]}), so it compares positions with each other instead of classes.",
+                f"axis (of size {shape[1]}), so it normalises over positions instead of classes.",
                 fix=(
                     f"loss_fn(scores.flatten(0, -2), targets.flatten(0, -2))  # (n, {width})",
                     "loss_fn(scores.movedim(-1, 1), targets.movedim(-1, 1))",
@@ -262,8 +262,8 @@ class TargetsOutOfReach(Rule):
             return None
         return self.found(
             f"{several:.0%} of the examples have more than one target of 1: several of the {width} labels "
-            "apply at once. cross_entropy compares the outputs of an example with each other. It is lowest "
-            "where these labels share a total probability of 1, so no output shows whether its own label is "
+            "apply at once. cross_entropy makes the outputs of an example compete: the loss is lowest "
+            "when these labels share a total probability of 1, so no output shows whether its own label is "
             "present.",
             fix=("torch.nn.BCEWithLogitsLoss()", "for one class per example, use the class index as the target"),
             evidence=evidence,
@@ -283,7 +283,7 @@ class TargetsOutOfReach(Rule):
 
     def _one_class(self, named: str, loss: str | None, distinct: int) -> Finding:
         return self.found(
-            f"The model has one output, but {named} compares an example's outputs with each other: the "
+            f"The model has one output, but {named} normalises over an example's outputs: the "
             "probability of a single class is always 1. The loss does not depend on the model's prediction, so "
             "its gradient is zero and the model learns nothing.",
             fix={
@@ -352,7 +352,7 @@ class TargetsOutOfReach(Rule):
             f"the {width} classes. It has several values, from {lowest:.4g} to {highest:.4g}, which look like "
             f"{what}; the median of their sums is {np.median(rows.sum(1)):.4g} instead of 1. "
             f"{named[0].upper()}{named[1:]} is lowest "
-            "where the outputs are proportional to these values, and accuracy compares only the positions of "
+            "when the outputs are proportional to these values, and accuracy compares only the positions of "
             "the largest values.",
             fix={
                 "torch": (

@@ -32,7 +32,7 @@ BROKEN = {
         ],
         "name-before-definition",
         "NameError: name 'optimizer' is not defined",
-        "Cell 3 (In[6]) reads `optimizer`, but no cell of the notebook defines it. This cell has been run, so the "
+        "Cell 3 (In[6]) reads `optimizer`, but no cell in the notebook defines it. This cell has been run, so the "
         "name must have come from a cell that has since been deleted or edited. When the notebook is run from the "
         "top, cell 3 (In[6]) raises NameError.",
     ),
@@ -130,7 +130,7 @@ NOTED = {
     "not run, and perhaps given from outside": (
         ["import os", "print(given_by_the_platform)"],
         "name-before-definition",
-        "Cell 2 reads `given_by_the_platform`, but no cell of the notebook defines it. When the notebook is run "
+        "Cell 2 reads `given_by_the_platform`, but no cell in the notebook defines it. When the notebook is run "
         "from the top, cell 2 raises NameError.",
     ),
 }

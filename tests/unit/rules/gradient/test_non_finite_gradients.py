@@ -50,7 +50,9 @@ class TestFires:
 
     def test_where_the_step_could_not_be_run_again(self):
         assert (
-            NonFiniteGradients().from_origin(origin(replayed=False, reason="no pass was recorded")).severity
+            NonFiniteGradients()
+            .from_origin(origin(replayed=False, reason="no forward pass was recorded"))
+            .severity
             == "error"
         )
 
