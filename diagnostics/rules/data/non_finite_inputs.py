@@ -14,7 +14,7 @@ from diagnostics.text.nonfinite import examples
 
 MAX_ROWS_NAMED = 8  # in the message; the evidence holds every row
 FIX = (
-    "find these rows with np.isfinite(values), and drop them",
+    "find these rows with ~np.isfinite(values), and drop them",
     "fill the missing values before training",
 )
 

@@ -169,7 +169,11 @@ class NonFiniteLoss(MessageRule):
 
     def _broken_weights(self, origin: OriginFacts) -> Finding:
         finite = origin.loss is not None and math.isfinite(origin.loss)
-        loss = " The loss was still finite: an activation such as relu can turn NaN into 0." if finite else ""
+        loss = (
+            " The loss was still finite: some operations turn NaN into 0, as the ReLU of TensorFlow may on a CPU."
+            if finite
+            else ""
+        )
         return self.found(
             f"By the end of step {origin.step}, {nonfinite.parameters(origin)} contained NaN or infinity."
             f"{loss} The cause is unknown: {origin.reason}.",
