@@ -29,7 +29,8 @@ OF_WEIGHTS = ("ReadVariableOp", "Identity", "Cast")  # a table of weights: few o
 OF_SHAPES = ("Shape", "Rank", "Size")  # operations of TensorFlow that read no values
 
 GENERATED = (
-    "Usually a generator yields the same batch over and over, or __getitem__ uses only part of its index.",
+    "Usually the cause is a generator that yields the same batch over and over, or a __getitem__ that uses only "
+    "part of its index.",
     "print the inputs of the first two batches, and make the generator or __getitem__ advance to the next rows",
 )
 STORED = (

@@ -262,7 +262,7 @@ class LeakedEvaluationRows(Rule):
     def from_same(self, data: SameData) -> Finding:
         """Report an object that serves as both training and validation data."""
         return self.found(
-            f"fit() got the same {data.kind} as training data and as validation_data: all evaluation rows are "
+            f"fit() got the same {data.kind} for training and for validation_data: all evaluation rows are "
             "also in the training set, so the validation score says nothing about new data.",
             fix="pass validation_data=val_ds, with rows that are held out before training",
             evidence={"kind": data.kind},

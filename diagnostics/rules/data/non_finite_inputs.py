@@ -117,7 +117,9 @@ class NonFiniteInputs(MessageRule):
 
     def _bad(self, batch: BatchFacts, rows: dict[str, list[int]], loss: LossFacts, harm: str) -> Finding:
         culprits = _culprits(rows)
-        places = " and ".join(f"input {name}" if name.isdigit() else name for name in rows)
+        places = " and ".join(
+            f"input {name}" if name.isdigit() else "the target" if name == "target" else name for name in rows
+        )
         one = len(culprits) == 1
         named = listed(culprits, most=MAX_ROWS_NAMED)
         return self.found(

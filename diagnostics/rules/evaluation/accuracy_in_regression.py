@@ -84,7 +84,7 @@ class AccuracyInRegression(Rule):
         numbered = targets.numbered
         if numbered is None:
             raise NotApplicable(
-                "needs regression targets that are a few whole numbers, and at least 100 different rows"
+                "needs regression targets with only a few integer values, and at least 100 distinct rows"
             )
         late = len(targets.losses) // 2
         if targets.losses[late:].sum() < LEFT * targets.constant_losses[late:].sum():

@@ -210,9 +210,9 @@ def _of_terms(same: SamenessFacts) -> str:
     if len(same.terms) < 2 or not -ROUNDING * total <= least <= SMALL_TERM * total:
         return ""
     return (
-        f" The loss of a batch is the sum of {len(same.terms)} terms: one has fallen to {max(0, least):.2g}, "
-        f"while the largest is {max(same.terms):.2g}. If the first is the KL term of a variational autoencoder, "
-        "the decoder ignores the latent code."
+        f" The batch loss is the sum of {len(same.terms)} terms: one has fallen to {max(0, least):.2g}, while "
+        f"{'the other' if len(same.terms) == 2 else 'the largest'} is {max(same.terms):.2g}. If the vanished term "
+        "is the KL term of a variational autoencoder, the decoder ignores the latent code."
     )
 
 

@@ -139,7 +139,7 @@ def _mark(packing: PackingFacts, told: bool) -> str:
     return {
         "positions": f"the positions in {shown} restart "
         f"{'with each document' if told else 'in the middle of a row'}",
-        "segments": f"{shown} {'contains the' if told else 'seems to contain'} document numbers",
+        "segments": f"{shown} {'numbers' if told else 'seems to number'} the documents",
         "labels": "they all begin with the same token, and the labels at their start are ignored",
     }[packing.mark]
 

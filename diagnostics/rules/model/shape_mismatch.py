@@ -245,8 +245,8 @@ def _clash(symptom: OperandsMisfit) -> str:
     of += _reading(symptom)
     if symptom.operation == "concatenation":
         return (
-            f"Tensors cannot be concatenated{along}: their sizes along every other axis must be equal, but "
-            f"they differ along one axis ({one} and {other}).{of}"
+            f"Tensors cannot be concatenated{along}: all other axes must match, but one has size "
+            f"{one} in one tensor and {other} in another.{of}"
         )
     if symptom.operation == "optimizer step":
         return (

@@ -284,7 +284,7 @@ class OptimizerMissesParameters(MessageRule):
 
 def _lacks_all(missing: int) -> str:
     if missing == 1:
-        return "does not have the model's only trainable parameter"
+        return "does not hold the model's only trainable parameter"
     return f"has none of the model's {missing:,} trainable parameters"
 
 

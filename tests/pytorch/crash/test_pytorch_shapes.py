@@ -226,8 +226,8 @@ class TestOperands:
         up, skip = R(1, 8, 56, 56), R(1, 8, 57, 56)
         live, _ = explained(failure(lambda: torch.cat([up, skip], 1)))
         assert live.message == (
-            "Tensors cannot be concatenated along axis 1: their sizes along every other axis must be equal, but "
-            "they differ along one axis (56 and 57). Shapes: up (1, 8, 56, 56) and skip (1, 8, 57, 56). A "
+            "Tensors cannot be concatenated along axis 1: all other axes must match, but one has size "
+            "56 in one tensor and 57 in another. Shapes: up (1, 8, 56, 56) and skip (1, 8, 57, 56). A "
             "feature map with an odd size loses one row or column when it is pooled by 2 and upsampled by 2."
         )
         parts = [R(4, 3), R(5, 3)]
