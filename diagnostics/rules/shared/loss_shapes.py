@@ -54,6 +54,12 @@ def clashing_batches(prediction: Shape, target: Shape) -> bool:
     return None not in (prediction[0], target[0]) and prediction[0] != target[0]
 
 
+def _is_colour_mask(prediction: Shape, target: Shape) -> bool:
+    """Return whether the target is an RGB or RGBA image, where one value per pixel is predicted."""
+    rows = len(prediction) == len(target) == 4 and prediction[0] == target[0]
+    return rows and prediction[1] == 1 and target[1] in (3, 4) and prediction[2:] == target[2:]
+
+
 def fix_shapes(prediction: Shape | None, target: Shape | None, in_keras: bool) -> Fix:
     """Return the fix that makes the two shapes equal."""
     if not prediction or not target:
@@ -81,6 +87,11 @@ def fix_shapes(prediction: Shape | None, target: Shape | None, in_keras: bool) -
         return (
             f"give the model targets with the output's shape, {prediction}",
             f"build the model so that its output has the shape of the targets, {target}",
+        )
+    if _is_colour_mask(prediction, target):
+        return (
+            'load the masks with one channel: Image.open(path).convert("L")',
+            f"give the model {target[1]} outputs per pixel, if the {target[1]} channels are {target[1]} classes",
         )
     if math.prod(prediction[1:]) != math.prod(target[1:]):  # type: ignore[arg-type]
         returned, wanted = (

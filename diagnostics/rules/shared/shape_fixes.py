@@ -382,8 +382,17 @@ def of_axes(symptom: AxesMisfit) -> Repair:
 def _of_keras(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
     shape = symptom.shape
     if symptom.got == 2 < fewest and shape is not None and shape[-1] == 1:
+        stacked = (
+            "print(x.dtype); if the dtype is object, use x = np.stack(x.ravel()) with examples of equal shape"
+        )
+        if fewest == 3:
+            return "Recurrent and 1D convolutional layers take (batch, steps, features).", (
+                "set x = x[..., None] before this layer, if each row is a sequence of numbers",
+                "dataset.batch(n), if a tf.data.Dataset yields single examples",
+                stacked,
+            )
         return "If each row of the input is itself an array, the input's dtype is object.", (
-            "print(x.dtype); if the dtype is object, use x = np.stack(x.ravel()) with examples of equal shape",
+            stacked,
             "set x = x[..., None] before this layer, if each example is one number",
         )
     if symptom.got == 2 and fewest == 3 and any(kind in (symptom.layer or "").lower() for kind in RECURRENT):
@@ -418,6 +427,11 @@ def _of_keras(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
 
 def _of_torch(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
     shape, channels, name = symptom.shape, symptom.channels, symptom.layer or ""
+    if symptom.got == 1 < fewest and name.startswith("Conv"):
+        return "An input with one value per example looks like a batch of labels or indices.", (
+            "print the shapes of what the data loader yields, and check the order in which the loop unpacks them",
+            "return the example first in __getitem__, and its label second",
+        )
     if symptom.got > most:
         extra = symptom.got - most
         count = {1: "two", 2: "three"}.get(extra, str(extra + 1))
