@@ -27,6 +27,7 @@ from diagnostics.facts.crash.data import (
 
 from .frames import Crash, Recognisers
 from .messages.table import Found, find
+from .messages.table import sizes as known_sizes
 from .messages.table import sizes_or_none as sizes
 from .pytorch import NAMELESS, column_lengths, differing_sizes, ragged_lengths
 
@@ -247,7 +248,9 @@ _ROWS = ("tensors", "element", "value", "x")
 def _ragged_columns(crash: Crash, found: Found) -> RaggedColumns | None:
     match found.kind:
         case "batch":
-            return RaggedColumns(clash=differing_sizes(found["one"], found["other"]))
+            one, other = found["one"], found["other"]
+            shapes = (known_sizes(one), known_sizes(other)) if "," in one else None
+            return RaggedColumns(clash=differing_sizes(one, other), shapes=shapes)
         case "nested":
             return RaggedColumns(lengths=ragged_lengths(crash.inward(), _ROWS, _row_lengths))
         case "collated":

@@ -39,6 +39,10 @@ RESIZE = (
     "take random crops of a fixed size during training",
     "pad_sequence(..., batch_first=True) in a custom collate_fn, for spectrograms of different durations",
 )
+RESIZE_KERAS = (
+    "resize before batch(): dataset.map(lambda image, label: (tf.image.resize(image, (224, 224)), label))",
+    "dataset.padded_batch(...) in place of batch(), if the sizes must be kept",
+)
 ORIENTATION = (
     "make the orientation equal where an example is read: x.transpose(-1, -2) for those with height and width "
     "swapped; portrait and landscape images need a rotation, a square crop or padding",
@@ -106,7 +110,7 @@ class RaggedBatch(MessageRule):
             examples = f"{count} examples" if crash.in_keras else f"{count} examples in this batch"
             return self.found(
                 f"The {examples} differ in length: {_ranges(symptom.lengths)}. {rectangular}.",
-                fix=RESIZE if images else _fixes(symptom.lengths),
+                fix={"torch": RESIZE, "keras": RESIZE_KERAS} if images else _fixes(symptom.lengths),
                 evidence=evidence,
                 where=crash.where,
             )
@@ -156,7 +160,7 @@ class RaggedBatch(MessageRule):
             told,
             fix=(*ORIENTATION, *RESIZE[:1])
             if swapped
-            else RESIZE
+            else {"torch": RESIZE, "keras": RESIZE_KERAS}
             if images
             else of_arrays or _fixes([column] if column else []),
             evidence=evidence | ({"column": column} if column else {}),

@@ -74,7 +74,7 @@ def test_every_round_of_reports_on_record_is_complete_and_counted() -> None:
     for tried in rounds:
         assert {"round", "date", "commit"} <= tried.keys()
         assert {row["verdict"] for row in tried["reports"]} <= set(ANSWERS)
-        assert all(row["source"].startswith("https://") and row["library"] for row in tried["reports"])
+        assert all(row["source"].strip() and row["library"] for row in tried["reports"])
     assert "| 2026-11-28 | 40 | 27 | 7 | 2 | 4 |" in recall_page(MEASURED, reports=rounds)
 
 
