@@ -59,9 +59,10 @@ def console() -> Console:
 
 def show_start(exhibit: Exhibit, script: Path) -> None:
     """Say which exhibit is being opened and where its script's own output begins."""
-    twin = "  (the fixed script)" if script == exhibit.solution else ""
+    is_fixed = script == exhibit.solution
+    what, twin = (exhibit.title, "  (the fixed script)") if is_fixed else (exhibit.headline, "")
     screen = console()
-    screen.print(Text.assemble((f"exhibit {exhibit.id}  ", "bold"), (exhibit.title, "bold"), twin))
+    screen.print(Text.assemble((f"exhibit {exhibit.id}  ", "bold"), (what, "bold"), twin))
     path = short_path(script, exhibit.root)
     screen.print(f"running {path}, for at most {exhibit.budget_s:g} s; its output:", style="dim")
 

@@ -258,7 +258,9 @@ class Learner:
         why = "" if exhibit is None else self._why(exhibit)
         original = fingerprint(work.source)
         screen = self._screen(stderr=self._json)
-        with display.Waiting(screen, f"running {shown}") as waiting:
+        # Of the chapters, all but one took 9 to 40 s on two cores, and one 72 s.
+        takes = ", all its cells; this usually takes less than a minute" if work.kind == "chapter" else ""
+        with display.Waiting(screen, f"running {shown}{takes}") as waiting:
             made = self._result(work, script, waiting)
         before, notes = self._progress().of(work.word), []
         if elsewhere is None:
@@ -354,7 +356,7 @@ class Learner:
         if work is None:
             exhibit = find(self._exhibits, name.removeprefix(f"{FOLDER}/").removesuffix("/train.py"))
             attempt = Attempt(self._root, exhibit.folder)
-            work = Work("exhibit", exhibit.id, exhibit.title, attempt, exhibit.script, exhibit)
+            work = Work("exhibit", exhibit.id, exhibit.headline, attempt, exhibit.script, exhibit)
         self._attempt = work.attempt
         with contextlib.suppress(OSError):
             work.attempt.finish()

@@ -237,7 +237,8 @@ def show_progress(
     for exhibit in in_order(exhibits):
         cage, state = progress.of(exhibit.id), states[exhibit.id]
         mark = Text(f"{MARKS[state]} {exhibit.id}", styles[state])
-        title, details = Text(exhibit.title, "dim" if state == "new" else "default"), Text(details_of(cage), "dim")
+        known = exhibit.title if state == "fixed" else exhibit.headline  # a title may name the cause
+        title, details = Text(known, "dim" if state == "new" else "default"), Text(details_of(cage), "dim")
         if narrow:
             table.add_row(mark, title.append(f"\n{details}", "dim") if details else title)
         else:
