@@ -62,7 +62,7 @@ def show_start(exhibit: Exhibit, script: Path) -> None:
     is_fixed = script == exhibit.solution
     what, twin = (exhibit.title, "  (the fixed script)") if is_fixed else (exhibit.headline, "")
     screen = console()
-    screen.print(Text.assemble((f"exhibit {exhibit.id}  ", "bold"), (what, "bold"), twin))
+    screen.print(Text.assemble((f"exhibit {exhibit.id}  ", "bold"), (what, "bold"), twin), soft_wrap=True)
     path = short_path(script, exhibit.root)
     screen.print(f"running {path}, for at most {exhibit.budget_s:g} s; its output:", style="dim")
 

@@ -12,7 +12,7 @@ from bugs.zoo.keeper.child import Sink
 
 _SOURCES = b"port|cudart_stub|cpu_feature_guard|cuda_platform|service|dump_mlir_util|device_compiler"
 _REMARK = re.compile(
-    rb"[IWE]\d{4} \d\d:\d\d:\d+\.\d+ +\d+ (" + _SOURCES + rb")\.cc:\d+\] "
+    rb"[IWE]\d{4} \d\d:\d\d:\d+\.\d+ +\d+ (" + _SOURCES + rb")\.(?:cc|h):\d+\] "
     rb"|WARNING: All log messages before absl::InitializeLog\(\) is called are written to STDERR"
     rb"|To enable the following instructions: .*, in other operations, rebuild TensorFlow"
 )

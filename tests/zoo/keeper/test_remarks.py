@@ -11,6 +11,7 @@ REMARKS = (
     b"I0000 00:00:1796070680.948239   25251 port.cc:153] oneDNN custom operations are on.\n"
     b"I0000 00:00:1796070681.455047   25251 cpu_feature_guard.cc:227] This TensorFlow binary is optimized.\n"
     b"To enable the following instructions: AVX2 FMA, in other operations, rebuild TensorFlow with the flags.\n"
+    b"I0000 00:00:1796070789.302345   26015 device_compiler.h:208] Compiled cluster using XLA!\n"
     b"E0000 00:00:1796070708.740965   25251 cuda_platform.cc:52] failed call to cuInit: UNKNOWN ERROR (303)\n"
 )
 OWN = (
