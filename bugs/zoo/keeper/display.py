@@ -16,6 +16,7 @@ from bugs.zoo.keeper.last_words import short_path
 from bugs.zoo.keeper.manifest import CatalogueError, ExceptionSignature, Exhibit
 from bugs.zoo.keeper.outcome import Outcome, Verdict
 from bugs.zoo.keeper.spelling import command, session
+from diagnostics.text.join import count_of
 from diagnostics.text.visible import shortened, visible
 
 if TYPE_CHECKING:
@@ -200,7 +201,8 @@ def _place(frame: FrameFacts, root: Path) -> Text:
 
 def _first_lines(message: str) -> str:
     lines = message.splitlines()
-    more = [f"… {len(lines) - MESSAGE_LINES} more lines above"] if len(lines) > MESSAGE_LINES else []
+    left = len(lines) - MESSAGE_LINES
+    more = [f"… {count_of(left, 'more line')} above"] if left > 0 else []
     return "\n".join(lines[:MESSAGE_LINES] + more)
 
 

@@ -258,9 +258,10 @@ class Learner:
         why = "" if exhibit is None else self._why(exhibit)
         original = fingerprint(work.source)
         screen = self._screen(stderr=self._json)
-        # Of the chapters, all but one took 9 to 40 s on two cores, and one 72 s.
-        takes = ", all its cells; this usually takes less than a minute" if work.kind == "chapter" else ""
-        with display.Waiting(screen, f"running {shown}{takes}") as waiting:
+        if work.kind == "chapter" and screen.is_terminal:
+            # All but one took 9 to 40 s on two cores, and one 72 s.
+            screen.print("This runs all cells of the notebook, usually in less than a minute.", style="dim")
+        with display.Waiting(screen, f"running {shown}") as waiting:
             made = self._result(work, script, waiting)
         before, notes = self._progress().of(work.word), []
         if elsewhere is None:
