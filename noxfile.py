@@ -31,7 +31,6 @@ SHOWN = (
     "solutions/*/*",
 )  # in the book
 SHOWN_COLUMNS = 88
-SYMPTOMS = {"throws": "it throws", "silent": "it runs, and is wrong", "exhausts": "it runs out of room"}
 FRAMEWORKS = {"torch": "PyTorch", "keras": "Keras"}
 
 # Some containers forbid Python to keep what it compiles. Hundreds of processes here import the same frameworks,
@@ -46,6 +45,9 @@ if (ROOT / ".nox" / "light" / STAMP).is_file() and not (ROOT / ".nox" / "env" / 
 LOUD = logging.getLogger("nox").level
 if "learn" in sys.argv[: sys.argv.index("--") if "--" in sys.argv else None]:
     logging.getLogger("nox").setLevel(logging.CRITICAL)  # what a learner reads is what `bugs` says
+
+# Nox looks for uv whenever an environment runs something, and says each time that there is none.
+logging.getLogger("nox").addFilter(lambda record: record.getMessage() != "uv binary not found.")
 
 nox.needs_version = ">=2025.2.9"
 nox.options.sessions = []  # a bare `nox` lists what there is, and runs nothing
@@ -130,8 +132,9 @@ def _cage(exhibit: Exhibit, *, solution: bool) -> None:
         twin = ["--solution"] if solution else []
         _bugs(session, "run", exhibit.id, *twin, *session.posargs, home=home)
 
-    what = "fixed" if solution else f"{FRAMEWORKS[exhibit.framework]}, {SYMPTOMS[exhibit.symptom]}"
-    run.__doc__ = f"{exhibit.title} ({what})"
+    # A title may name the cause, which is for the reader to find.
+    seen = f"{exhibit.headline} ({FRAMEWORKS[exhibit.framework]})"
+    run.__doc__ = f"{exhibit.title} (fixed)" if solution else seen
     name, tag = (f"fix-{exhibit.id}", "fix") if solution else (f"bug-{exhibit.id}", "bug")
     nox.session(name=name, tags=[tag], requires=[home], venv_backend="none", default=False)(run)
 

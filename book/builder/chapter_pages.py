@@ -154,12 +154,14 @@ def path_cards(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit]) -> str:
     for chapter in chapters:
         cages = ", ".join(f"[{numbers()[cage]}]({by_id[cage].page}.ipynb)" for cage in chapter.cages)
         state = f"{chapter.minutes} minutes · {chapter.level}"
+        if cages:
+            state += f" · {'exhibits' if ',' in cages else 'exhibit'} {cages}"
         lines += [
             f":::{{grid-item-card}} [{chapter.shown}]({chapter.file})",
             "",
             f"{chapter.purpose}.",
             "",
-            f"*{state}*" + (f" · exhibits {cages}" if "," in cages else f" · exhibit {cages}" if cages else ""),
+            f"*{state}*",
             ":::",
             "",
         ]

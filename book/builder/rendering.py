@@ -14,6 +14,12 @@ COPIES = "_copies"  # folder of the source, whose files take the place of what S
 UNNAMED = re.compile(
     r'(<a class="(?:current )?reference internal"[^>]*>\s*)([^<]+?)(\s*</a>\s*<details[^>]*>)<summary>'
 )
+# A name that differs from what is on the button or fold: who asks for "Show the answer" by voice would not get it.
+MISNAMED = (
+    (re.compile(r'(<button class="btn search-button-field[^>]*?) aria-label="Search"'), r"\1"),
+    (re.compile(r'<summary aria-label="Toggle hidden content">'), "<summary>"),
+    (re.compile(r'(<i class="theme-switch [^>]*?)\s+title="[^"]*"'), r"\1"),  # of an icon, in a button with a name
+)
 
 
 class RenderingFailed(RuntimeError):
@@ -42,17 +48,19 @@ def render(source: Path, book: Path, constraints: Path) -> bool:
     done = subprocess.run([*command, *strict], capture_output=True, text=True)
     if done.returncode != 0:
         raise RenderingFailed(f"Jupyter Book failed, or warned, and a warning is an error here:\n\n{_said(done)}")
-    _name_triangles(site)
+    _name_controls(site)
     if (source / COPIES).is_dir():
         shutil.copytree(source / COPIES, site, dirs_exist_ok=True)
     stamp.write_text(key)
     return True
 
 
-def _name_triangles(site: Path) -> None:
+def _name_controls(site: Path) -> None:
     for page in site.rglob("*.html"):
-        text = page.read_text("utf-8")
-        page.write_text(UNNAMED.sub(_named, text), "utf-8")
+        text = UNNAMED.sub(_named, page.read_text("utf-8"))
+        for theirs, ours in MISNAMED:
+            text = theirs.sub(ours, text)
+        page.write_text(text, "utf-8")
 
 
 def _named(found: re.Match[str]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-import re
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -146,18 +145,9 @@ def ways_in(rule: Rule) -> list[str]:
 
 def seen(exhibit: Exhibit) -> str:
     """Return the words or the number by which a reader recognises an exhibit, as MyST."""
-    signature = exhibit.signature
-    if isinstance(signature, ExceptionSignature):
-        first, *others = readable(signature.message).split("|")
-        return " or ".join([f"`{signature.exception}: {first}`", *(f"`{other}`" for other in others)])
-    return signature.seen[:1].upper() + signature.seen[1:]
-
-
-def readable(pattern: str) -> str:
-    """Show a regular expression that matches a message as the message: N for a number, … for anything."""
-    text = re.sub(r"\\d\+?|\[0-9\]\+?", "N", pattern.removeprefix("^").removesuffix("$"))
-    text = re.sub(r"\\S[+*]|\\w[+*]|\.[+*]\??", "…", text)
-    return re.sub(r"\\(.)", r"\1", text)
+    if isinstance(exhibit.signature, ExceptionSignature):
+        return " or ".join(f"`{each}`" for each in exhibit.seen)
+    return exhibit.headline
 
 
 @functools.cache

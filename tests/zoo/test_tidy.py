@@ -32,7 +32,7 @@ class TestExhibits:
         environment = os.environ | {"NO_COLOR": "1"}
         listed = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment).stdout
         for exhibit in CATALOGUE.values():
-            assert f"- bug-{exhibit.id} [bug] -> {exhibit.title} (" in listed
+            assert f"- bug-{exhibit.id} [bug] -> {exhibit.headline} (" in listed
             assert f"- fix-{exhibit.id} [fix] -> {exhibit.title} (fixed)" in listed
 
     @each_exhibit

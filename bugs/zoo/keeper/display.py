@@ -16,6 +16,7 @@ from bugs.zoo.keeper.last_words import short_path
 from bugs.zoo.keeper.manifest import CatalogueError, ExceptionSignature, Exhibit
 from bugs.zoo.keeper.outcome import Outcome, Verdict
 from bugs.zoo.keeper.spelling import command, session
+from diagnostics.text.join import count_of
 from diagnostics.text.visible import shortened, visible
 
 if TYPE_CHECKING:
@@ -59,9 +60,10 @@ def console() -> Console:
 
 def show_start(exhibit: Exhibit, script: Path) -> None:
     """Say which exhibit is being opened and where its script's own output begins."""
-    twin = "  (the fixed script)" if script == exhibit.solution else ""
+    is_fixed = script == exhibit.solution
+    what, twin = (exhibit.title, "  (the fixed script)") if is_fixed else (exhibit.headline, "")
     screen = console()
-    screen.print(Text.assemble((f"exhibit {exhibit.id}  ", "bold"), (exhibit.title, "bold"), twin))
+    screen.print(Text.assemble((f"exhibit {exhibit.id}  ", "bold"), (what, "bold"), twin), soft_wrap=True)
     path = short_path(script, exhibit.root)
     screen.print(f"running {path}, for at most {exhibit.budget_s:g} s; its output:", style="dim")
 
@@ -199,7 +201,8 @@ def _place(frame: FrameFacts, root: Path) -> Text:
 
 def _first_lines(message: str) -> str:
     lines = message.splitlines()
-    more = [f"… {len(lines) - MESSAGE_LINES} more lines above"] if len(lines) > MESSAGE_LINES else []
+    left = len(lines) - MESSAGE_LINES
+    more = [f"… {count_of(left, 'more line')} above"] if left > 0 else []
     return "\n".join(lines[:MESSAGE_LINES] + more)
 
 

@@ -29,7 +29,8 @@ STAGES: Final = (
     "reproducibility",
 )
 SYMPTOMS: Final = ("throws", "silent", "exhausts")
-COMPARISONS: Final = ("<", "<=", ">", ">=")
+WORDS: Final = {"<": "below", "<=": "at most", ">": "above", ">=": "at least"}
+COMPARISONS: Final = tuple(WORDS)
 
 
 class CatalogueError(ValueError):
@@ -84,6 +85,11 @@ class Condition:
     def condition(self) -> str:
         """What is declared of the value: ">= 0.5"."""
         return f"{self.comparison} {self.value:g}"
+
+    @property
+    def words(self) -> str:
+        """What is declared of the value, in words: "at least 0.5"."""
+        return f"{WORDS[self.comparison]} {self.value:g}"
 
     def __str__(self) -> str:
         return f"{self.metric} {self.condition}"
@@ -142,6 +148,19 @@ class Exhibit:
     guesses: tuple[Guess, ...] = ()  # three to five, one of them right; none: the page has only its question
 
     @property
+    def seen(self) -> tuple[str, ...]:
+        """What a reader sees, and nothing of the cause: a sentence, or an error's last line, in its forms."""
+        if isinstance(self.signature, MetricSignature):
+            return (self.signature.seen[:1].upper() + self.signature.seen[1:],)
+        first, *others = readable(self.signature.message).split("|")
+        return (f"{self.signature.exception}: {first}", *others)
+
+    @property
+    def headline(self) -> str:
+        """What a reader sees, in one line."""
+        return " or ".join(self.seen)
+
+    @property
     def script(self) -> Path:
         """The broken script."""
         return self.root / "bugs" / self.folder / "train.py"
@@ -166,6 +185,13 @@ class Exhibit:
     def page(self) -> str:
         """The exhibit's page in the book, without a suffix."""
         return f"exhibits/{self.folder}"
+
+
+def readable(pattern: str) -> str:
+    """Show a regular expression that matches a message as the message: N for a number, … for anything."""
+    text = re.sub(r"\\d\+?|\[0-9\]\+?", "N", pattern.removeprefix("^").removesuffix("$"))
+    text = re.sub(r"\\S[+*]|\\w[+*]|\.[+*]\??", "…", text)
+    return re.sub(r"\\(.)", r"\1", text)
 
 
 Check = Callable[[Any], str | None]  # what was expected, or None if the value will do

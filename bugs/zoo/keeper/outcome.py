@@ -133,12 +133,14 @@ def _verdict(
         return "another failure", f"{_exit(ending.returncode)}, and no exception was printed"
 
     if broken and isinstance(signature, MetricSignature) and _holds(signature, printed):
-        return "reproduced", f"{_show(signature, printed)} ({signature.condition} is the failure)"
+        return "reproduced", f"{exhibit.headline}; {_show(signature, printed)} ({signature.words} is the failure)"
     shown = _show(recovery, printed)
     if _holds(recovery, printed):
-        return "repaired" if broken else "recovered", f"{shown} ({recovery.condition} is a recovery)"
-    failure = f", {signature} the failure" if broken and isinstance(signature, MetricSignature) else ""
-    return "no failure", f"ran to its end with {shown}; {recovery} would be a recovery{failure}"
+        return "repaired" if broken else "recovered", f"{shown} ({recovery.words} is a recovery)"
+    reason = f"ran to its end with {shown}; {recovery.metric} {recovery.words} would be a recovery"
+    if broken and isinstance(signature, MetricSignature):
+        reason += f", {signature.metric} {signature.words} the failure"
+    return "no failure", reason
 
 
 def matches(signature: ExceptionSignature | MetricSignature, exception: CrashFacts) -> bool:

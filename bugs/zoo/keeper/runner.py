@@ -11,6 +11,7 @@ from bugs.zoo.keeper import display
 from bugs.zoo.keeper.child import pass_to, run_child
 from bugs.zoo.keeper.manifest import Exhibit
 from bugs.zoo.keeper.outcome import judge, lookalikes
+from bugs.zoo.keeper.remarks import WithoutRemarks
 from bugs.zoo.keeper.strict_json import to_json
 
 # A budget is measured on the zoo's own small model and data. Those of the reader's own may take so much more.
@@ -29,14 +30,16 @@ def run(exhibit: Exhibit, all_exhibits: list[Exhibit], *, solution: bool, seed: 
     script = exhibit.solution if solution else exhibit.script
     if not as_json:
         display.show_start(exhibit, script)
+    errors = WithoutRemarks(pass_to(sys.stderr))
     ending = run_child(
         [str(script.resolve())],
         budget_s=exhibit.budget_s,
         budget_mb=exhibit.budget_mb,
         to_stdout=pass_to(sys.stderr if as_json else sys.stdout),
-        to_stderr=pass_to(sys.stderr),
+        to_stderr=errors,
         environment={} if seed is None else {"ZOO_SEED": str(seed)},
     )
+    errors.close()
     outcome = judge(exhibit, script, ending)
     alike = lookalikes(outcome, all_exhibits)
     if as_json:

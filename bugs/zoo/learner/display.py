@@ -47,7 +47,7 @@ def show_work(screen: Console, work: Work, is_new: bool, names: Sequence[str] = 
         is_new: whether it was made just now.
         names: of variables that the check of a mystery reads.
     """
-    screen.print(Text("  ".join(filter(None, (named(work), work.title))), "bold"))
+    _print(screen, Text("  ".join(filter(None, (named(work), work.title))), "bold"))
     if work.is_surprise:
         _print(
             screen,
@@ -237,7 +237,8 @@ def show_progress(
     for exhibit in in_order(exhibits):
         cage, state = progress.of(exhibit.id), states[exhibit.id]
         mark = Text(f"{MARKS[state]} {exhibit.id}", styles[state])
-        title, details = Text(exhibit.title, "dim" if state == "new" else "default"), Text(details_of(cage), "dim")
+        known = exhibit.title if state == "fixed" else exhibit.headline  # a title may name the cause
+        title, details = Text(known, "dim" if state == "new" else "default"), Text(details_of(cage), "dim")
         if narrow:
             table.add_row(mark, title.append(f"\n{details}", "dim") if details else title)
         else:
@@ -307,7 +308,7 @@ def _hanging(screen: Console, text: Text) -> None:
     _print(screen, grid)
 
 
-def _print(screen: Console, what: Table | str) -> None:
+def _print(screen: Console, what: Table | Text | str) -> None:
     """Print a grid or a paragraph, without the blanks at the ends of its lines where they would land in a file."""
     if screen.is_terminal:
         screen.print(what)

@@ -113,7 +113,7 @@ def next_step(
     path = [exhibit for exhibit in in_order(exhibits) if not progress.of(exhibit.id).repaired]
     pages = () if course is None else (*course.titles, *course.mysteries.values())
     if not passed:
-        names = {exhibit.id: f"exhibit {exhibit.id}, {exhibit.title}" for exhibit in path} | {p: p for p in pages}
+        names = {exhibit.id: f"exhibit {exhibit.id}" for exhibit in path} | {p: p for p in pages}
         begun = [word for word in names if progress.of(word).begun and not progress.of(word).repaired]
         if begun:
             word = max(begun, key=lambda each: progress.of(each).begun)
@@ -125,7 +125,7 @@ def next_step(
         return step
     if path:
         exhibit = path[0]
-        said = f"The next exhibit is {exhibit.id}, {exhibit.title}: {symptom_of(exhibit)}."
+        said = f"The next exhibit is {exhibit.id}, {symptom_of(exhibit)}: {exhibit.headline}."
         return Step(exhibit, False, said, command("try", exhibit.id))
     said = "All exhibits are fixed. Go on with a surprise, an exhibit in disguise: which bug is it?"
     return Step(None, False, said, command("surprise"))

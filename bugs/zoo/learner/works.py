@@ -27,7 +27,7 @@ class Work:
     Attributes:
         kind: an exhibit, a chapter's exercises, or a chapter's mystery.
         word: what a learner calls it: "04", "chapter-05", "mystery-05", "surprise".
-        title: its title; empty if that must not be told.
+        title: of a chapter its title, of an exhibit what is seen of its bug; empty if that must not be told.
         attempt: the learner's version.
         source: the file that a copy is made of.
         exhibit: whose script it is; None for chapters and mysteries.

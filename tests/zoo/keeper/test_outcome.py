@@ -152,7 +152,7 @@ class TestVerdict:
         zoo.cage(broken="OUTPUTS = 3\nprint('eval_accuracy=0.5')\nprint('eval_accuracy=0.74')\n")
         code, said = zoo.run("04")
         assert (code, said["ok"], said["verdict"]) == (1, False, "repaired")
-        assert said["reason"] == "eval_accuracy=0.74 (>= 0.5 is a recovery)"
+        assert said["reason"] == "eval_accuracy=0.74 (at least 0.5 is a recovery)"
         assert said["metrics"] == {"eval_accuracy": 0.74}
 
     @pytest.mark.parametrize(
@@ -167,21 +167,21 @@ class TestVerdict:
         zoo.cage(broken=f"print('{printed}')\n")
         code, said = zoo.run("04")
         assert (code, said["verdict"]) == (1, "no failure")
-        assert said["reason"] == f"ran to its end with {reason}; eval_accuracy >= 0.5 would be a recovery"
+        assert said["reason"] == f"ran to its end with {reason}; eval_accuracy at least 0.5 would be a recovery"
 
     def test_a_silent_bug_is_known_by_its_metric(self, zoo: Any) -> None:
         zoo.cage(broken="print('eval_accuracy=0.33')\n", **SILENT)
         code, said = zoo.run("04")
         assert (code, said["verdict"]) == (0, "reproduced")
-        assert said["reason"] == "eval_accuracy=0.33 (< 0.4 is the failure)"
+        assert said["reason"] == "Accuracy: 0.33; eval_accuracy=0.33 (below 0.4 is the failure)"
 
     def test_a_silent_bug_between_failure_and_recovery_is_neither(self, zoo: Any) -> None:
         zoo.cage(broken="print('eval_accuracy=0.45')\n", **SILENT)
         code, said = zoo.run("04")
         assert (code, said["verdict"]) == (1, "no failure")
         assert said["reason"] == (
-            "ran to its end with eval_accuracy=0.45; eval_accuracy >= 0.5 would be a recovery, "
-            "eval_accuracy < 0.4 the failure"
+            "ran to its end with eval_accuracy=0.45; eval_accuracy at least 0.5 would be a recovery, "
+            "eval_accuracy below 0.4 the failure"
         )
 
     def test_a_silent_bug_that_throws_is_another_failure(self, zoo: Any) -> None:
@@ -202,7 +202,9 @@ class TestSolution:
         zoo.cage(repaired="print('eval_accuracy=0.4')\n")
         code, said = zoo.run("04", "--solution")
         assert (code, said["verdict"]) == (1, "no failure")
-        assert said["reason"] == "ran to its end with eval_accuracy=0.4; eval_accuracy >= 0.5 would be a recovery"
+        assert said["reason"] == (
+            "ran to its end with eval_accuracy=0.4; eval_accuracy at least 0.5 would be a recovery"
+        )
 
     def test_the_declared_failure_is_no_success_for_a_solution(self, zoo: Any) -> None:
         script = zoo.cage()

@@ -224,7 +224,7 @@ class TestBlock:
         done = zoo.bugs("run", "04")
         assert done.returncode == 1
         assert "exhibit 04: repaired " in done.stdout
-        assert "eval_accuracy=0.74 (>= 0.5 is a recovery)" in done.stdout
+        assert "eval_accuracy=0.74 (at least 0.5 is a recovery)" in done.stdout
         assert "well done" in done.stdout
 
     def test_another_failure_stands_beside_the_declared_one(self, zoo: Any) -> None:

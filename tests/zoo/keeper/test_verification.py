@@ -113,7 +113,7 @@ class TestVerify:
         code, trials = verify(zoo)
         assert code == 1
         assert trials[0]["problems"] == [
-            "repaired: eval_accuracy=0.6 (>= 0.5 is a recovery)",
+            "repaired: eval_accuracy=0.6 (at least 0.5 is a recovery)",
             "expected labels-out-of-range in the exception, but there was none to explain",
             "not reported: labels-out-of-range",
         ]

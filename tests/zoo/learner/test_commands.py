@@ -58,7 +58,7 @@ class TestTry:
         assert done.returncode == 0
         assert (zoo.root / ATTEMPT).read_text() == f'"""Train.\n\n$ python {ATTEMPT}\n"""\nprint(1)\n'
         assert done.stdout.splitlines() == [
-            "exhibit 04  Three labels, two outputs",
+            "exhibit 04  ValueError: Target N is out of bounds",
             f"yours   {ATTEMPT}",
             f"run it  python {ATTEMPT}",
             "then    fix it, and python -m bugs check 04",

@@ -85,7 +85,7 @@ def test_a_repair_is_told_what_was_seen() -> None:
         (True, "It runs to its end, in 12 s."),
         (True, "diagnose run reports no error or warning; silent now: labels-out-of-range and non-finite-loss."),
         (True, "563 optimizer steps, with 9,000 different rows; ours: 563 and 9,000."),
-        (True, "It prints eval_accuracy=0.750; a fix reaches >= 0.7."),
+        (True, "It prints eval_accuracy=0.750; a fix reaches at least 0.7."),
         (True, "We evaluated your model ourselves, and got eval_accuracy=0.750."),
     ]
 
@@ -100,7 +100,10 @@ def test_a_repair_is_told_what_was_seen() -> None:
             ),
             [
                 ("rules", "diagnose run still reports non-finite-loss. The message of non-finite-loss."),
-                ("metric", "It prints eval_accuracy=0.333; a fix reaches >= 0.7. The symptom is still there."),
+                (
+                    "metric",
+                    "It prints eval_accuracy=0.333; a fix reaches at least 0.7. The symptom is still there.",
+                ),
             ],
         ),
         (
@@ -187,9 +190,8 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "evaluation",
-                    "We evaluated your model ourselves, and got eval_accuracy=0.340; a fix reaches >= 0.7. The "
-                    "number "
-                    "must come from what the model has learned.",
+                    "We evaluated your model ourselves, and got eval_accuracy=0.340; a fix reaches at least 0.7. "
+                    "The number must come from what the model has learned.",
                 )
             ],
         ),

@@ -28,7 +28,9 @@ def test_a_cage_that_the_book_does_not_place_comes_last() -> None:
 def test_the_first_cage_is_that_of_the_first_chapter() -> None:
     step = next_step(CATALOGUE, Progress())
     assert step.command == "python -m bugs try 04"
-    assert step.said == "The next exhibit is 04, Three labels, two outputs: a script that fails with an exception."
+    assert step.said == (
+        "The next exhibit is 04, a script that fails with an exception: IndexError: Target 2 is out of bounds."
+    )
 
 
 def test_what_was_begun_comes_first() -> None:

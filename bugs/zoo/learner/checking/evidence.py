@@ -221,8 +221,8 @@ def _metric(exhibit: Exhibit, seen: Evidence) -> Judgement:
         updates, ours = (seen.facts or {}).get("updates", 0), exhibit.effort
         if ours is not None and 0 < updates < ours.updates / UNUSUAL:
             advice += f" Your training takes only {updates:,} optimizer steps, ours {ours.updates:,}."
-        return Judgement("metric", False, f"{shown}; a fix reaches {wanted.condition}.", advice)
-    return Judgement("metric", True, f"{shown}; a fix reaches {wanted.condition}.")
+        return Judgement("metric", False, f"{shown}; a fix reaches {wanted.words}.", advice)
+    return Judgement("metric", True, f"{shown}; a fix reaches {wanted.words}.")
 
 
 def _evaluation(exhibit: Exhibit, seen: Evidence) -> Judgement:
@@ -268,7 +268,7 @@ def _evaluation(exhibit: Exhibit, seen: Evidence) -> Judgement:
         return Judgement(
             "evaluation",
             False,
-            f"{said}; a fix reaches {wanted.condition}.",
+            f"{said}; a fix reaches {wanted.words}.",
             "The number must come from what the model has learned." if wanted.holds(printed) else "",
         )
     if exhibit.exam is None and wanted.holds(printed) and abs(printed - value) > DISAGREEMENT:

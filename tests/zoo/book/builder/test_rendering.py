@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from book.builder.rendering import RenderingFailed, render
+from book.builder.rendering import RenderingFailed, _name_controls, render
 
 ROOT = Path(__file__).parents[4]
 
@@ -56,3 +56,32 @@ class TestRender:
             assert (
                 page.count("<summary") == page.count('<summary aria-label="Pages below The one &amp; more">') == 1
             )
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        (
+            '<button class="btn search-button-field x" title="Search" aria-label="Search" data-a>',
+            '<button class="btn search-button-field x" title="Search" data-a>',
+        ),
+        ('<button class="btn search-button" aria-label="Search">', None),  # an icon alone needs its name
+        (
+            '<summary aria-label="Toggle hidden content">\n<p>Show the answer</p>',
+            "<summary>\n<p>Show the answer</p>",
+        ),
+        ('<i class="theme-switch fa-solid" title="Light"></i>', '<i class="theme-switch fa-solid"></i>'),
+        (
+            '<a class="reference internal" href="x">1 · A "word"</a><details><summary>',
+            '<a class="reference internal" href="x">1 · A "word"</a><details>'
+            '<summary aria-label="Pages below 1 · A &quot;word&quot;">',
+        ),
+    ],
+)
+def test_buttons_and_folds_are_named_as_what_is_written_on_them(
+    tmp_path: Path, theirs: str, ours: str | None
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(theirs, "utf-8")
+    _name_controls(tmp_path)
+    assert page.read_text("utf-8") == (theirs if ours is None else ours)

@@ -11,6 +11,7 @@ from book.builder.chapter_pages import exhibits_index
 from book.builder.outline import shown
 from book.generated import pages
 from bugs.zoo.keeper.catalogue import Exhibit, load_catalogue, reasons_without_exhibit
+from bugs.zoo.keeper.manifest import readable
 from diagnostics.engine.finding import STAGES
 from diagnostics.engine.rule import SECTIONS, Rule
 from diagnostics.rules.registry import all_rules
@@ -80,7 +81,7 @@ class TestReadable:
         ],
     )
     def test_a_pattern_is_shown_as_the_words_it_stands_for(self, pattern: str, words: str) -> None:
-        assert pages.readable(pattern) == words
+        assert readable(pattern) == words
 
 
 class TestSeen:
