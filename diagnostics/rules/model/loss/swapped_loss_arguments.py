@@ -6,12 +6,13 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.dependence import SwappedArguments
+from diagnostics.facts.loss_call import LossCalls
 
 WORSE = 0.1  # of the larger of both losses: how far predictions at the targets must be above surer ones
 
 
 class SwappedLossArguments(Rule):
-    """A custom Keras loss uses its arguments in the wrong order: predictions first, targets second.
+    """A loss gets or uses predictions and targets in the wrong order.
 
     ## What it does
     Computes a loss that was passed to `compile` on a batch in both orders. The rule fires in three cases:
@@ -22,10 +23,14 @@ class SwappedLossArguments(Rule):
     - The targets are shares of classes, and predictions equal to them cost more than predictions that are certain
       of the most likely class. In the other order, predictions equal to the targets cost least.
 
+    In PyTorch, the rule looks for a call of `cross_entropy`, `binary_cross_entropy` or
+    `binary_cross_entropy_with_logits` whose second argument, the target, requires a gradient while the first one
+    does not.
+
     ## Why it is bad
-    Keras passes the targets first, whatever the arguments are called. A squared difference is the same in both
-    orders, but a cross entropy in the wrong order takes the logarithm of the targets, which are 0 or 1. The
-    gradient then does not depend on how wrong a prediction is.
+    Keras passes the targets first, whatever the arguments are called; PyTorch's losses take them second. A squared
+    difference is the same in both orders, but a cross entropy in the wrong order takes the logarithm of the
+    targets, which are 0 or 1. The gradient then does not depend on how wrong a prediction is.
 
     ## Example
     ```python
@@ -47,12 +52,13 @@ class SwappedLossArguments(Rule):
     least 10% more than the surer ones.
 
     ## Known problems
-    The rule covers only Keras on TensorFlow, under `diagnose run`, with one output. A custom formula is judged
+    For Keras, the rule covers only TensorFlow, under `diagnose run`, with one output. A custom formula is judged
     by its value only if the targets are shares of classes and not labels. A KL divergence in the wrong order is
     not reported, because it is lowest at the targets in both orders.
 
     ## Sources
-    Keras' guide "Training & evaluation with the built-in methods", "Custom losses".
+    Keras' guide "Training & evaluation with the built-in methods", "Custom losses"; PyTorch's documentation for
+    `torch.nn.BCELoss` (`forward(input, target)`).
     """
 
     severity = "error"
@@ -69,6 +75,20 @@ class SwappedLossArguments(Rule):
             f"the predictions. {_both(turned)}",
             fix=f"def {turned.name}({turned.second}, {turned.first}):",
             evidence=_evidence(turned),
+        )
+
+    @check
+    def from_calls(self, calls: LossCalls) -> Finding | None:
+        """Report a loss of PyTorch that was given the targets first."""
+        call = calls.calls[0]
+        if len(calls.calls) > 1 or not call.swapped:
+            return None
+        return self.found(
+            f"The loss {call.function} was called with the targets first and the predictions second: its first "
+            "argument does not depend on the model, but its second one does. It compares the targets, as if they "
+            "were predictions, with the output of the model, so it is not lowest where both are equal.",
+            fix=f"torch.nn.functional.{call.function}(predictions, targets)",
+            evidence={"loss": call.function},
         )
 
     @check

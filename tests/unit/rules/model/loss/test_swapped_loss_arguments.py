@@ -4,6 +4,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.dependence import SwappedArguments
+from diagnostics.facts.loss_call import LossCall, LossCalls
 from diagnostics.rules.model.loss.swapped_loss_arguments import SwappedLossArguments
 
 
@@ -28,3 +29,10 @@ def test_reports_a_loss_that_is_lower_for_surer_predictions():
 def test_a_slightly_lower_loss_is_no_evidence():
     swapped = SwappedArguments("loss", "t", "p", 2.4, 0.9, right=1.0, surer=0.95)
     assert SwappedLossArguments().from_values(swapped) is None
+
+
+def test_reports_a_call_whose_target_alone_depends_on_the_model():
+    swapped, plain = (LossCall("binary_cross_entropy", {}, swapped=one) for one in (True, False))
+    assert SwappedLossArguments().from_calls(LossCalls((swapped,))).evidence == {"loss": "binary_cross_entropy"}
+    assert SwappedLossArguments().from_calls(LossCalls((plain,))) is None
+    assert SwappedLossArguments().from_calls(LossCalls((plain, swapped))) is None
