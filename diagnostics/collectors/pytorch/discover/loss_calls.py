@@ -426,7 +426,8 @@ def _differentiable(name: str, arguments: tuple[Any, ...], options: dict[str, An
 def _swapped(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> RecordedLoss | None:
     """Record a call of a loss whose target alone has a gradient; None of others, and where that may be meant."""
     given = _by_name(name, arguments, options)
-    prediction, target = given.get("input"), given.get("target")
+    prediction: Any = given.get("input")
+    target: Any = given.get("target")
     if name not in ONE_WAY or type(prediction) is not Tensor or type(target) is not Tensor:
         return None
     if prediction.requires_grad or not target.requires_grad or target.is_meta or prediction.shape != target.shape:

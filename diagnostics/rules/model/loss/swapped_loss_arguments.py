@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diagnostics.engine.causality import NO_LEARNING
+from diagnostics.engine.causality import NAN, NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.dependence import SwappedArguments
@@ -62,7 +62,7 @@ class SwappedLossArguments(Rule):
     """
 
     severity = "error"
-    causes = ("initial-loss-off", "evaluation-at-chance", *NO_LEARNING)
+    causes = ("initial-loss-off", "labels-out-of-range", "evaluation-at-chance", *NAN, *NO_LEARNING)
 
     @check
     def from_names(self, turned: SwappedArguments) -> Finding:
