@@ -379,7 +379,10 @@ class LossAtTarget:
 
 @frozen
 class SwappedArguments:
-    """A loss whose first argument is named for the model's answers, and its second for the targets.
+    """A loss that takes the model's answers first and the targets second, by its argument names or by its values.
+
+    By its values, it is a cross entropy of Keras with its arguments exchanged, or only when called the other way
+    round does it have its least value for shares of classes that equal the targets.
 
     Attributes:
         name: of the loss.
@@ -387,15 +390,21 @@ class SwappedArguments:
         second: of its second: ``y_true``.
         as_called: its value on a batch, called with targets and answers, as the framework does.
         turned: with answers and targets.
+        entropy: the cross entropy of Keras that it equals, with its arguments exchanged; None if not known.
+        right: its value as called for answers that nearly equal the targets; None where it was not needed.
+        surer: likewise for answers that are nearly certain of the class with the largest share.
     """
 
-    described: ClassVar[str] = "a loss that names its arguments the other way round"
+    described: ClassVar[str] = "a loss that takes its arguments the other way round"
 
     name: str
     first: str
     second: str
     as_called: float
     turned: float
+    entropy: str | None = None
+    right: float | None = None
+    surer: float | None = None
 
 
 @frozen

@@ -55,6 +55,7 @@ class LossCall:
         made_by: the function that computed the prediction: ``softplus``, ``linear``, …; None if not known.
         whole: whether the differentiated loss is known to be this value alone, but for constant factors.
         weighted: whether it was given weights, which could be negative.
+        swapped: whether the target depends on the model, and the prediction does not.
     """
 
     function: str
@@ -64,6 +65,7 @@ class LossCall:
     made_by: str | None = None
     whole: bool = False
     weighted: bool = False
+    swapped: bool = False
 
     @property
     def contract(self) -> LossContract:

@@ -16,7 +16,7 @@ LEAF = "Leaf"
 """The operation of a node that stands for a parameter, or an input that requires a gradient."""
 
 LONGEST = 32  # operations that a search for readers follows
-BEGINNING = 1024  # numbers of a layer's input that are kept
+BEGINNING = 1024  # numbers of a constant that are kept
 MOST_ROWS = 16  # that are counted one by one, of those that an operation read
 
 
@@ -31,7 +31,8 @@ class Operand(NamedTuple):
         lengths: of the shortest and the longest of the vectors that a matrix product multiplies; None if they
             were not measured.
         is_argument: whether a constant depends on an argument of the traced step.
-        beginning: the first numbers of a constant that a layer reads, float32, as `numbers_at_start` makes them.
+        beginning: the first numbers of a constant that a layer, or the smaller or larger of two tensors, reads;
+            float32, as `numbers_at_start` makes them.
     """
 
     node: int | None = None

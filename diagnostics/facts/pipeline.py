@@ -7,6 +7,7 @@ A probe knows PyTorch or Keras and writes these; a rule knows only these. `None`
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import ClassVar, Literal
 
 from diagnostics.facts.frozen import frozen
@@ -63,6 +64,7 @@ class ModelFacts:
         is_own: whether its class is the user's; False for one that comes with transformers.
         from_checkpoint: whether `from_pretrained` has read it, by its configuration; parts of it may be new.
         lightning: whether it is a LightningModule.
+        masked: id and number of rows of the only embedding that masks an id, or keeps its vector at 0.
     """
 
     described: ClassVar[str] = "the model"
@@ -85,6 +87,7 @@ class ModelFacts:
     is_own: bool = True
     from_checkpoint: bool = False
     lightning: bool = False
+    masked: tuple[int, int] | None = None
 
     @property
     def fix_libraries(self) -> tuple[str, ...]:
@@ -110,6 +113,7 @@ class BatchFacts:
         ignore_index: the label that the loss leaves out; None if it leaves out none.
         vocabulary: that its texts were encoded with; None if it has none, or if that was not found.
         unread: columns of the dataset that are not in the batch, without those of text.
+        first_words: of dicts in the script that number words from 0, the word with id 0, by the size of the dict.
     """
 
     described: ClassVar[str] = "a batch"
@@ -121,6 +125,7 @@ class BatchFacts:
     ignore_index: int | None = None
     vocabulary: Vocabulary | None = None
     unread: tuple[str, ...] = ()
+    first_words: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def class_labels(self) -> Array | None:

@@ -17,6 +17,7 @@ from diagnostics.rules.gradient.ignored_output_gradient import IgnoredOutputGrad
 from diagnostics.rules.gradient.undetached_target import UndetachedTarget
 from diagnostics.rules.model.loss.broadcast_loss import BroadcastLoss
 from diagnostics.rules.model.loss.logits_as_probabilities import LogitsAsProbabilities
+from diagnostics.rules.model.loss.targets_out_of_reach import TargetsOutOfReach
 from diagnostics.rules.model.scrambled_axes import ScrambledAxes
 from diagnostics.rules.optimizer.loss_plateau import LossPlateau
 from diagnostics.rules.shared.input_scale import may_be_the_cause
@@ -378,3 +379,72 @@ def test_the_first_numbers_that_a_layer_reads(layer, shape):
 def test_a_layer_that_reads_what_another_one_computed():
     graph = loss_graph(graph_nodes(nn.Sequential(nn.Linear(6, 5), nn.Linear(5, 3))(torch.randn(4, 6)).sum()))
     assert [operand.shape for node in graph.nodes for operand in node.operands if operand.beginning] == [(4, 6)]
+
+
+def sizes(low, high, other_low, other_high):
+    inner = torch.min(high, other_high) - torch.max(low, other_low)
+    return inner, torch.max(high, other_high) - torch.min(low, other_low)
+
+
+def of_slices(boxes, targets):
+    return sizes(boxes[:, :2], boxes[:, 2:], targets[:, :2], targets[:, 2:])
+
+
+def of_columns(boxes, targets):
+    x1, y1, x2, y2 = boxes.unbind(1)
+    left, top, right, bottom = targets.unbind(1)
+    return *sizes(x1, x2, left, right), *sizes(y1, y2, top, bottom)
+
+
+def of_pairs(boxes, targets):
+    return sizes(boxes[:, None, :2], boxes[:, None, 2:], targets[:, :2], targets[:, 2:])
+
+
+def corners(boxes):
+    centre, size = boxes.chunk(2, dim=1)
+    return torch.cat([centre - size / 2, centre + size / 2], dim=1)
+
+
+class TestBoxes:
+    SIZES = torch.rand(24, 2, generator=torch.Generator().manual_seed(0)) * 0.4 + 0.1
+    CENTRES = SIZES / 2 + torch.rand(24, 2, generator=torch.Generator().manual_seed(1)) * (1 - SIZES)
+    BOXES = torch.cat([CENTRES, SIZES], dim=1)
+
+    def judge(self, loss, read, targets):
+        boxes = nn.Linear(3, 4)(torch.rand(24, 3)).sigmoid()
+        overlaps = loss(read(boxes), read(targets))
+        return found(TargetsOutOfReach().from_overlap, graph_of(sum(one.clamp(min=0).mean() for one in overlaps)))
+
+    @pytest.mark.parametrize("loss", [of_slices, of_columns, of_pairs])
+    def test_centres_and_sizes_that_a_loss_reads_as_corners(self, loss):
+        assert self.judge(loss, lambda boxes: boxes, self.BOXES)["inverted"] > 12
+
+    @pytest.mark.parametrize("loss", [of_slices, of_pairs])
+    def test_corners_that_a_loss_reads_as_centres_and_sizes(self, loss):
+        assert self.judge(loss, corners, corners(self.BOXES))["outside"] > 6
+
+    @pytest.mark.parametrize("loss", [of_slices, of_columns, of_pairs])
+    @pytest.mark.parametrize(
+        ("read", "targets"),
+        [
+            (lambda boxes: boxes, corners(BOXES)),
+            (corners, BOXES),
+            (corners, BOXES * 32),
+            (corners, BOXES * torch.tensor([1.0, 1, 13, 13])),  # centres within a cell, sizes in cells
+            (corners, BOXES * torch.tensor([1.0, 1, 3, 3])),  # beyond the image
+            (lambda boxes: boxes, torch.zeros(24, 4)),
+        ],
+    )
+    def test_silent_on_the_format_that_a_loss_reads(self, loss, read, targets):
+        assert self.judge(loss, read, targets) is None
+
+    def test_silent_on_a_number_that_is_kept_within_a_band(self):
+        x, low = nn.Linear(3, 2)(torch.rand(24, 3)), torch.rand(24, 2)
+        loss = (torch.maximum(x, low) - torch.minimum(x, low + 1)).mean()
+        assert found(TargetsOutOfReach().from_overlap, graph_of(loss)) is None
+
+    def test_silent_on_distances_to_the_four_edges(self):
+        distances, targets = nn.Linear(3, 4)(torch.rand(24, 3)).exp(), torch.rand(24, 4)
+        shared = torch.min(distances, targets)
+        loss = ((shared[:, 0] + shared[:, 2]) * (shared[:, 1] + shared[:, 3])).mean()
+        assert found(TargetsOutOfReach().from_overlap, graph_of(loss)) is None

@@ -27,6 +27,7 @@ def describe_model(model: keras.Model) -> ModelFacts:
     layers = list(model._flatten_layers())
     embeddings = [layer for layer in layers if isinstance(layer, keras.layers.Embedding)]
     tokens = [layer for layer in embeddings if "position" not in type(layer).__name__.lower()]
+    masking = [(0, layer.input_dim) for layer in tokens if layer.mask_zero]
     count = sum(int(np.prod(variable.shape)) for variable in model.weights)
     trainable = sum(int(np.prod(variable.shape)) for variable in model.trainable_variables)
     return ModelFacts(
@@ -46,6 +47,7 @@ def describe_model(model: keras.Model) -> ModelFacts:
         scales_inputs=any(
             isinstance(layer, keras.layers.Normalization | keras.layers.Rescaling) for layer in layers
         ),
+        masked=masking[0] if len(masking) == 1 else None,
     )
 
 

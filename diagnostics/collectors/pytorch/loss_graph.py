@@ -106,8 +106,11 @@ def _read(node: Any, shape: Shape | None, operands: list[Operand], measured: boo
     if measured:
         factors = saved(node, "self"), saved(node, "mat2")
         operands = [one._replace(lengths=_lengths(factors[side], 1 - side)) for side, one in enumerate(operands)]
-    if (layer := LAYER_INPUTS.get(name)) and operands[layer[1]].node is None:
-        operands[layer[1]] = _layer_input(operands[layer[1]], saved(node, layer[0]), name == "MkldnnRnnLayer")
+    layer = LAYER_INPUTS.get(name)
+    if name in ("Minimum", "Maximum"):
+        layer = ("self", 0) if operands[0].node is None else ("other", 1)
+    if layer is not None and operands[layer[1]].node is None:
+        operands[layer[1]] = _numbers_read(operands[layer[1]], saved(node, layer[0]), name == "MkldnnRnnLayer")
     rows = _rows(node, name) if name in ("Index", "IndexSelect") else None
     return Node(name, shape, tuple(operands), rows=rows)
 
@@ -169,9 +172,9 @@ def _constant(tensor: Any) -> Operand:
     return Operand(shape=shape, rises=rises)
 
 
-def _layer_input(operand: Operand, tensor: Any, time_first: bool) -> Operand:
-    """Describe what a layer reads, if that depends on no parameter."""
-    if not _is_readable(tensor) or tensor.dtype != torch.float32 or not tensor.numel():
+def _numbers_read(operand: Operand, tensor: Any, time_first: bool) -> Operand:
+    """Describe what a layer or a comparison reads, if that depends on no parameter."""
+    if not _is_readable(tensor) or tensor.dtype != torch.float32 or not tensor.numel() or not tensor.ndim:
         return operand
     rows = tensor.transpose(0, 1) if time_first else tensor
     few = rows[: 1 + BEGINNING // rows[0].numel()]  # so that little is copied from a GPU

@@ -159,6 +159,8 @@ def describe_model(model: nn.Module, *, training: bool | None, computes_loss: bo
     embedding = _input_embedding(model)
     pad = getattr(config, "pad_token_id", None)
     parameters = list(model.parameters())
+    embeddings = [module for module in model.modules() if isinstance(module, nn.Embedding)]
+    masking = [(one.padding_idx, one.num_embeddings) for one in embeddings if one.padding_idx is not None]
     return ModelFacts(
         name=type(model).__name__,
         library="torch" if config is None else "transformers",
@@ -176,6 +178,7 @@ def describe_model(model: nn.Module, *, training: bool | None, computes_loss: bo
         is_own=not type(model).__module__.startswith("transformers."),
         from_checkpoint=bool(getattr(config, "_name_or_path", "")),
         lightning=_is_of_lightning(model),
+        masked=masking[0] if len(masking) == 1 else None,
     )
 
 

@@ -22,6 +22,7 @@ from .input_sample import channel_axis
 from .tokens import token_facts
 from .vocabulary import (
     Scaling,
+    first_words,
     has_several_meanings,
     name_of_tokenizer,
     scalings_in,
@@ -320,7 +321,8 @@ def examined_batch(
     tokenizer = None if name is None else tokenizer_in(*sources)
     columns = next(filter(None, map(text_by_column, sources)), {})
     unread = (column for column, of_text in columns.items() if not of_text and column not in batch.inputs)
-    batch = replace(batch, unread=tuple(unread))
+    words = first_words(*sources) if any(_may_be_ids(array) for array in batch.inputs.values()) else {}
+    batch = replace(batch, unread=tuple(unread), first_words=words)
     views = (_examined_view(batch, sources, tokenizer),) if shown else ()
     if name is None or tokenizer is None or has_several_meanings(tokenizer):
         return views, batch
@@ -341,6 +343,10 @@ def _examined_view(batch: BatchFacts, sources: tuple[Any, ...], tokenizer: Any) 
     targets = {} if batch.labels is None else {_name_of_target(batch): batch.labels}
     scalings = scalings_in(*sources) if any(array.ndim == 4 for array in batch.inputs.values()) else ()
     return batch_view("training", batch.inputs, targets, tokenizer=tokenizer, scalings=scalings, size=batch.size)
+
+
+def _may_be_ids(array: Array) -> bool:
+    return array.ndim == 2 and (array.dtype.kind in "iu" or bool((array == np.round(array)).all()))
 
 
 def first_rows(batch: BatchFacts) -> BatchFacts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import operator
 import sys
 from collections.abc import Iterable, Iterator
@@ -26,6 +27,16 @@ KINDS = (
 LEAST_WORDS = 4  # of a dict that is taken for a vocabulary
 UNKNOWN = ("<unk>", "[UNK]", "<UNK>", "<oov>", "<OOV>", "[OOV]")
 PADDING = ("<pad>", "[PAD]", "<PAD>", "")
+NO_WORD = (
+    "pad",
+    "unk",
+    "none",
+    "null",
+    "blank",
+    "mask",
+    "oov",
+    "empty",
+)  # part of a key that may be a special token
 SPECIAL = ("<s>", "</s>", "<bos>", "<eos>", "<BOS>", "<EOS>", "[CLS]", "[SEP]", "<cls>", "<sep>", "[MASK]")
 
 
@@ -65,6 +76,25 @@ def tokenizer_in(*roots: Any) -> Any:
         if found:
             return found[0] if len({one.unk_token_id for one in found}) == 1 else None
     return None
+
+
+def first_words(*roots: Any) -> dict[int, str]:
+    """Return the word with id 0 of each dict that numbers words from 0 without gaps, by the size of the dict.
+
+    Args:
+        roots: loaders, datasets, collators; the script's global variables are looked at, too.
+    """
+    found: dict[int, set[str]] = {}
+    for value in itertools.chain(objects_within(*roots), _globals()):
+        if type(value) is not dict or len(value) < LEAST_WORDS or {*map(type, value)} != {str}:
+            continue
+        if {*map(type, value.values())} == {int} and set(value.values()) == set(range(len(value))):
+            found.setdefault(len(value), set()).add(min(value, key=lambda word: value[word]))
+    return {size: min(words) for size, words in found.items() if len(words) == 1 and _is_word(min(words))}
+
+
+def _is_word(key: str) -> bool:
+    return key[:1].isalnum() and not any(part in key.lower() for part in NO_WORD)
 
 
 def name_of_tokenizer(tokenizer: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diagnostics.engine.causality import NAN
+from diagnostics.engine.causality import NAN, NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
@@ -13,6 +13,7 @@ from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.facts.where import Where
 from diagnostics.text.join import among, capitalized, not_known
 
+MIN_INSIDE = 0.1  # of the rows have the padding's id between other ids
 MAX_FIRST_POSITION = 2  # most models count positions from 0; RoBERTa starts one past its pad token's id, 1
 
 FIX = {
@@ -41,12 +42,15 @@ WHY = "the tokenizer has a larger vocabulary than the model"
 
 
 class TokenIdsOutOfRange(MessageRule):
-    """A token id is outside the range of the embedding.
+    """A token id is outside the range of the embedding, or of its words.
 
     ## What it does
     Compares the token ids of a batch with the number of rows in the model's token embedding. Ids must be between 0
     and the number of rows minus 1. After a crash, the rule looks for the failing embedding in the stack frames; if
     the ids are consecutive positions, it reports that the sequence is too long.
+
+    If the embedding masks the id 0 (`mask_zero`) or keeps its vector at 0 (`padding_idx=0`), ids of words must
+    start at 1. The rule looks for a dict in the script that gives a word the id 0.
 
     ## Why it is bad
     PyTorch raises `IndexError: index out of range in self` on a CPU, and a device-side assert at a later line on a
@@ -72,19 +76,23 @@ class TokenIdsOutOfRange(MessageRule):
     None: a single id outside the range is enough. Ids are treated as positions if they start at 2 or less and
     increase by one.
 
+    A word with the padding's id: the dict must be as large as the embedding and number its words from 0 without
+    gaps. The id must occur between other ids in at least 10% of the batch's rows.
+
     ## Known problems
     Before training, only one batch is checked; a rare id elsewhere is found only when the model trains on it. A
     few multimodal models use an id as a placeholder for an image and replace it before the embedding; such an id
-    is reported if it is out of range.
+    is reported if it is out of range. A vocabulary that is a local variable is not found.
 
     ## Sources
+    Keras' documentation for `keras.layers.Embedding` (`mask_zero`: "index 0 cannot be used in the vocabulary");
     PyTorch's documentation for `torch.nn.Embedding` (`num_embeddings`); TensorFlow's documentation for `tf.gather`
     ("on GPU, if an out of bound index is found, a 0 is stored"); the documentation for
     `PreTrainedModel.resize_token_embeddings`.
     """
 
     severity = "error"
-    causes = ("asynchronous-error", *NAN)
+    causes = ("asynchronous-error", *NAN, *NO_LEARNING)
 
     @check
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
@@ -97,6 +105,36 @@ class TokenIdsOutOfRange(MessageRule):
         if model.embedding_rows is None:
             raise NotApplicable("needs the size of the token embedding")
         return self._compare(ids, model.embedding_rows, "token ids", WHY)
+
+    @check
+    def from_words(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
+        """Look for a word whose id is that of the padding."""
+        import numpy as np
+
+        found = [ids for ids in batch.inputs.values() if ids.ndim == 2 and ids.shape[1] > 1]
+        if model.masked is None or model.masked[0] != 0 or len(found) != 1 or not batch.first_words:
+            raise NotApplicable("needs token ids, an embedding that masks the id 0, and a dict of words")
+        rows = model.masked[1]
+        word = batch.first_words.get(rows)
+        others = found[0] != 0
+        between = np.maximum.accumulate(others, axis=1) & np.maximum.accumulate(others[:, ::-1], axis=1)[:, ::-1]
+        inside = int((between & ~others).any(axis=1).sum())
+        if word is None or inside < MIN_INSIDE * len(others) or not inside:
+            return None
+        keras = model.library == "keras"
+        does = (
+            "masks it (mask_zero=True), so the layers behind it skip this word"
+            if keras
+            else "keeps its vector at 0"
+        )
+        return self.found(
+            f"The id 0 belongs to the word {word!r} and to the padding: in this batch, "
+            f"{among(inside, len(others), 'row')} have it between other ids. But the embedding {does}"
+            f"{'' if keras else ' (padding_idx=0), and a loss or a mask that ignores padding ignores this word'}.",
+            fix="number the words from 1, and give the embedding one more row: id 0 is for padding",
+            evidence={"word": word, "rows_with_it_inside": inside, "rows": len(others), "embedding_rows": rows},
+            severity="warning",
+        )
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: TokenBeyondEmbedding) -> Finding | None:

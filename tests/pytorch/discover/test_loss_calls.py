@@ -277,3 +277,35 @@ class TestFunctions:
         calls.close()
         assert loss.equal(F.cross_entropy(SCORES, LABELS))
         assert [str(fault) for fault in faults] == ["on purpose"]
+
+
+class TestSwapped:
+    PROBABILITIES = SCORES.sigmoid()
+
+    @pytest.mark.parametrize(
+        "compute",
+        [
+            lambda given, made: F.binary_cross_entropy(given, made),
+            lambda given, made: F.binary_cross_entropy_with_logits(given, made),
+            lambda given, made: nn.CrossEntropyLoss()(given, made.softmax(1)),
+        ],
+    )
+    def test_a_target_that_alone_depends_on_the_model(self, calls, compute):
+        loss = compute(torch.rand(4, 3), self.PROBABILITIES)
+        assert calls.heard == []
+        assert calls.other.swapped
+        assert calls.other.result() is loss
+        assert calls.other.fact().swapped
+
+    @pytest.mark.parametrize(
+        "compute",
+        [
+            lambda made: F.mse_loss(torch.rand(4, 3), made),  # the same in both orders
+            lambda made: F.kl_div(torch.rand(4, 3).log_softmax(1), made.softmax(1)),  # may be meant
+            lambda made: F.binary_cross_entropy(made, made),
+            lambda made: F.binary_cross_entropy(made, torch.rand(4, 3)),
+        ],
+    )
+    def test_no_others(self, calls, compute):
+        compute(self.PROBABILITIES)
+        assert calls.other is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Iterable, Iterator
 from types import FunctionType
@@ -24,6 +25,10 @@ OPPOSITE = -0.5  # correlation of single answers with their targets: no distance
 DISTINCT = 0.5  # of the rows have a target of their own: numbers, and no labels of pairs
 REL_TOLERANCE = 1e-4  # of a loss: then it takes no notice of the answers' scale
 SAME_SWAPPED = 1e-3  # of a loss: then it takes both arguments alike, as a squared difference does
+SURE = 0.98  # of the largest share in a target: a surer prediction is hardly another one
+GROWS = 0.5  # of what sure predictions cost: with a hundredth of the doubt, a logarithm costs that much more
+SUM = 1e-3  # tolerance for shares that add up to 1
+ENTROPIES = ("categorical_crossentropy", "binary_crossentropy")
 ANSWERS = ("pred", "preds", "prediction", "predictions", "predicted", "hat", "output", "outputs", "logits")
 TARGETS = ("true", "target", "targets", "label", "labels", "truth", "gt", "actual", "expected")
 
@@ -81,12 +86,43 @@ def _at_target(loss: Any, compute: Any, target: Array, answers: Array) -> Iterat
 
 
 def _swapped(loss: Any, compute: Any, target: Array, answers: Array) -> Iterator[SwappedArguments]:
-    """Compute a loss as Keras calls it and the other way round, if its arguments are named that way round."""
+    """Compute a loss as Keras calls it and the other way round, which is the right one by name or by value."""
     names = _arguments(loss)
-    if names and _is_one_of(names[0], ANSWERS) and _is_one_of(names[1], TARGETS):
-        as_called, turned = compute(target, answers), compute(answers, target)
-        if not abs(as_called - turned) <= SAME_SWAPPED * max(abs(as_called), abs(turned)):
-            yield SwappedArguments(_name_of(loss), *names, as_called, turned)
+    named = names is not None and _is_one_of(names[0], ANSWERS) and _is_one_of(names[1], TARGETS)
+    as_called, turned = compute(target, answers), compute(answers, target)
+    if names is None or abs(as_called - turned) <= SAME_SWAPPED * max(abs(as_called), abs(turned)):
+        return
+    called = None if named else _entropy_turned(as_called, turned, target, answers)
+    found = SwappedArguments(_name_of(loss), *names, as_called, turned, called)
+    if named or called is not None:
+        yield found
+    elif _are_shares(target) and _are_shares(answers) and target.max(axis=-1).mean() < SURE:
+        sure = np.eye(target.shape[-1], dtype=np.float32)[target.argmax(axis=-1)]
+        mixed = [(one, NEARLY) for one in (target, sure, target.mean(axis=0))] + [(sure, NEARLY**2)]
+        others = [np.broadcast_to((1 - part) * one + part / target.shape[-1], target.shape) for one, part in mixed]
+        right, surer = (compute(target, one) for one in others[:2])
+        at_target, at_sure, at_mean, at_surest = (compute(one, target) for one in others)
+        is_log = at_surest - at_sure > GROWS * (at_sure - at_target)
+        if np.isfinite([right, surer]).all() and at_target < min(at_sure, at_mean) and is_log:
+            yield dataclasses.replace(found, right=right, surer=surer)
+
+
+def _entropy_turned(as_called: float, turned: float, target: Array, answers: Array) -> str | None:
+    """Return the cross entropy of Keras that a loss equals, but with its arguments the other way round."""
+    if target.shape != answers.shape:
+        return None
+    for name in ENTROPIES:
+        entropy = getattr(keras.losses, name)
+        here, there = (float(tf.reduce_mean(entropy(*pair))) for pair in ((target, answers), (answers, target)))
+        if np.allclose((as_called, turned), (there, here), rtol=REL_TOLERANCE, atol=0):
+            return name
+    return None
+
+
+def _are_shares(array: Array) -> bool:
+    """Return whether the last axis holds shares of classes."""
+    whole = array.ndim == 2 and array.shape[1] > 1 and array.min() >= 0
+    return bool(whole and np.allclose(array.sum(axis=-1), 1, atol=SUM))
 
 
 def _is_own(model: keras.Model) -> bool:

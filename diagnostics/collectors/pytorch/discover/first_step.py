@@ -180,6 +180,7 @@ class FirstStepRecorder:
         reached = {id(leaf): leaf for leaf in leaves}
         numbers = {node_number(node) for node in nodes} - {None}
         heard = [call for call in heard if _is_part(call, numbers)]
+        other = None if other is None or not _is_part(other, numbers) else other
         trained = [call for call in calls if self._is_trained(call, reached)]
         for call in trained:
             module = call.module()

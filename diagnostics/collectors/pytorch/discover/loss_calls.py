@@ -36,6 +36,8 @@ COMMON = functions_for("classes", "shares", "numbers", "distribution")
 
 OF_CLASSES = tuple(name for name in functions_for("classes", "shares") if TORCH[name].reads != "probabilities")
 OF_NUMBERS = functions_for("numbers")
+ONE_WAY = functions_for("classes", "shares")
+"""Losses that are lowest at the targets only if the predictions come first."""
 
 MAX_WEIGHTS = 1000  # of classes, kept
 MAX_CALLS = 64  # of losses, recorded at a time
@@ -75,6 +77,7 @@ class RecordedLoss:
         unflattened: the shape that the prediction had before it was flattened; None if it was not.
         multiplied: whether the prediction is something times a single factor; see `is_multiplied`.
         where: the line of the script that computes it; None if not known.
+        swapped: whether it depends on the model by its target alone.
     """
 
     name: str
@@ -88,6 +91,7 @@ class RecordedLoss:
     unflattened: tuple[int, ...] | None = None
     multiplied: bool = False
     where: Where | None = None
+    swapped: bool = False
     _source: weakref.ref[Tensor] | None = None
 
     @classmethod
@@ -249,6 +253,7 @@ class RecordedLoss:
             self.made_by,
             whole,
             self.weighted,
+            self.swapped,
         )
 
     def may_be_of_pairs(self) -> bool:
@@ -269,7 +274,8 @@ class LossRecorder:
 
     Attributes:
         heard: the calls since `open` whose result may be differentiated, in order.
-        other: the first call since then of a loss that is of none of the common kinds; None if there is none.
+        other: the first call since then of a loss that is of none of the common kinds, or with its arguments
+            swapped; None if there is none.
     """
 
     def __init__(self, before: Callable[[RecordedLoss], None], guard: FaultGuard) -> None:
@@ -305,7 +311,8 @@ class LossRecorder:
         if not torch.is_grad_enabled() or len(self.heard) >= MAX_CALLS:
             return None
         if (call := _differentiable(name, arguments, options)) is None:
-            return None
+            self.other = self.other or (call := _swapped(name, arguments, options))
+            return None if call is None else call.returned
         call.where = script_line()
         self._before(call)
         self.heard.append(call)
@@ -414,6 +421,20 @@ def _differentiable(name: str, arguments: tuple[Any, ...], options: dict[str, An
     if not prediction.requires_grad or prediction.is_meta:
         return None
     return RecordedLoss.of(name, given)
+
+
+def _swapped(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> RecordedLoss | None:
+    """Record a call of a loss whose target alone has a gradient; None of others, and where that may be meant."""
+    given = _by_name(name, arguments, options)
+    prediction: Any = given.get("input")
+    target: Any = given.get("target")
+    if name not in ONE_WAY or type(prediction) is not Tensor or type(target) is not Tensor:
+        return None
+    if prediction.requires_grad or not target.requires_grad or target.is_meta or prediction.shape != target.shape:
+        return None
+    call = RecordedLoss.of(name, given)
+    call.where, call.swapped = script_line(), True
+    return call
 
 
 def _by_name(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:

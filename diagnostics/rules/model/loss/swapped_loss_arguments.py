@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from diagnostics.engine.causality import NO_LEARNING
+from diagnostics.engine.causality import NAN, NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule, check
+from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.dependence import SwappedArguments
+from diagnostics.facts.loss_call import LossCalls
+
+WORSE = 0.1  # of the larger of both losses: how far predictions at the targets must be above surer ones
 
 
 class SwappedLossArguments(Rule):
-    """A custom Keras loss takes its arguments in the wrong order: predictions first, targets second.
+    """A loss gets or uses predictions and targets in the wrong order.
 
     ## What it does
-    Reads the argument names of a loss that was passed to `compile`. If the first is named after predictions
-    (`y_pred`, `output`) and the second after targets (`y_true`, `labels`), the rule computes the loss on a batch
-    in both orders.
+    Computes a loss that was passed to `compile` on a batch in both orders. The rule fires in three cases:
+
+    - The first argument is named after predictions (`y_pred`, `output`) and the second after targets (`y_true`,
+      `labels`).
+    - The loss equals Keras' categorical or binary cross entropy with its arguments swapped.
+    - The targets are shares of classes, and predictions equal to them cost more than predictions that are certain
+      of the most likely class. In the other order, predictions equal to the targets cost least.
+
+    In PyTorch, the rule looks for a call of `cross_entropy`, `binary_cross_entropy` or
+    `binary_cross_entropy_with_logits` whose second argument, the target, requires a gradient while the first one
+    does not.
 
     ## Why it is bad
-    Keras passes the targets first, whatever the arguments are called. A squared difference is the same in both
-    orders, but a cross entropy in the wrong order takes the logarithm of the targets, which are 0 or 1. The
-    gradient then does not depend on how wrong a prediction is.
+    Keras passes the targets first, whatever the arguments are called; PyTorch's losses take them second. A squared
+    difference is the same in both orders, but a cross entropy in the wrong order takes the logarithm of the
+    targets, which are 0 or 1. The gradient then does not depend on how wrong a prediction is.
 
     ## Example
     ```python
@@ -36,32 +47,87 @@ class SwappedLossArguments(Rule):
     ```
 
     ## Thresholds
-    The losses for the two orders must differ by more than 0.1%.
+    The losses for the two orders must differ by more than 0.1%. A loss equals a cross entropy to within 0.01%.
+    Predictions are mixed with 1% of equal shares before they are compared with the targets, and must cost at
+    least 10% more than the surer ones.
 
     ## Known problems
-    The rule covers only Keras on TensorFlow, under `diagnose run`, with one output. The rule can infer nothing
-    from argument names such as `a` and `b`.
+    For Keras, the rule covers only TensorFlow, under `diagnose run`, with one output. A custom formula is judged
+    by its value only if the targets are shares of classes and not labels. A KL divergence in the wrong order is
+    not reported, because it is lowest at the targets in both orders.
 
     ## Sources
-    Keras' guide "Training & evaluation with the built-in methods", "Custom losses".
+    Keras' guide "Training & evaluation with the built-in methods", "Custom losses"; PyTorch's documentation for
+    `torch.nn.BCELoss` (`forward(input, target)`).
     """
 
     severity = "error"
-    causes = ("initial-loss-off", "evaluation-at-chance", *NO_LEARNING)
+    causes = ("initial-loss-off", "labels-out-of-range", "evaluation-at-chance", *NAN, *NO_LEARNING)
 
     @check
     def from_names(self, turned: SwappedArguments) -> Finding:
         """Report a loss whose argument names imply the opposite order."""
+        if turned.entropy is not None or turned.right is not None:
+            raise NotApplicable
         return self.found(
             f"The loss {turned.name}({turned.first}, {turned.second}) takes the model's predictions first, but "
             f"Keras calls it with the targets first, so {turned.first} receives the targets and {turned.second} "
-            f"the predictions. On one batch, the loss is {turned.as_called:.4g}; with the arguments in the "
-            f"other order, it would be {turned.turned:.4g}.",
+            f"the predictions. {_both(turned)}",
             fix=f"def {turned.name}({turned.second}, {turned.first}):",
-            evidence={
-                "loss": turned.name,
-                "arguments": [turned.first, turned.second],
-                "as_called": turned.as_called,
-                "turned": turned.turned,
-            },
+            evidence=_evidence(turned),
         )
+
+    @check
+    def from_calls(self, calls: LossCalls) -> Finding | None:
+        """Report a loss of PyTorch that was given the targets first."""
+        call = calls.calls[0]
+        if len(calls.calls) > 1 or not call.swapped:
+            return None
+        return self.found(
+            f"The loss {call.function} was called with the targets first and the predictions second: its first "
+            "argument does not depend on the model, but its second one does. It compares the targets, as if they "
+            "were predictions, with the output of the model, so it is not lowest where both are equal.",
+            fix=f"torch.nn.functional.{call.function}(predictions, targets)",
+            evidence={"loss": call.function},
+        )
+
+    @check
+    def from_values(self, turned: SwappedArguments) -> Finding | None:
+        """Report a loss whose values imply the opposite order."""
+        taken = (
+            f"The loss {turned.name} takes {turned.second} for the targets and {turned.first} for the predictions"
+        )
+        if turned.entropy is not None:
+            return self.found(
+                f"{taken}: it equals keras.losses.{turned.entropy}({turned.second}, {turned.first}), which takes "
+                f"the logarithm of the targets. {_both(turned)}",
+                fix=f"keras.losses.{turned.entropy}({turned.first}, {turned.second})",
+                evidence=_evidence(turned),
+            )
+        if turned.right is None or turned.surer is None:
+            raise NotApplicable
+        if turned.right - turned.surer <= WORSE * max(abs(turned.right), abs(turned.surer)):
+            return None
+        return self.found(
+            f"{taken}. It is {turned.right:.4g} for predictions equal to the targets but {turned.surer:.4g} for "
+            "predictions that are certain of the most likely class; with the arguments in the other order, it is "
+            f"lowest at the targets. {_both(turned)}",
+            fix="take the logarithm of the predictions, not of the targets",
+            evidence={**_evidence(turned), "right": turned.right, "surer": turned.surer},
+        )
+
+
+def _both(turned: SwappedArguments) -> str:
+    return (
+        f"On one batch, the loss is {turned.as_called:.4g}; with the arguments in the other order, it would be "
+        f"{turned.turned:.4g}."
+    )
+
+
+def _evidence(turned: SwappedArguments) -> dict[str, object]:
+    return {
+        "loss": turned.name,
+        "arguments": [turned.first, turned.second],
+        "as_called": turned.as_called,
+        "turned": turned.turned,
+    }

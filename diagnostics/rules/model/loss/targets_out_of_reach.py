@@ -13,6 +13,7 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
 from diagnostics.facts.loss_call import LossCall, LossCalls
 from diagnostics.facts.loss_contracts import contract_of
+from diagnostics.facts.loss_graph import LossGraph, Node
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts, SeveralOutputs
 from diagnostics.rules.shared.first_found import first_found, first_output_found
 from diagnostics.text.join import among, capitalized
@@ -42,6 +43,9 @@ CLASSES = 100  # whole numbers below this count as class indices; above, as coun
 TOO_SHORT = 0.5  # of the examples under CTC; a few are dropped on purpose
 MANY = 50  # classes; with more, rows with several ones may be the items of a recommender
 ROUNDING = 1e-3  # rounding error of half precision near 1
+BOXES, CORNERS = 4, 16  # boxes of a batch: some with a negative size; all with numbers that rise like corners
+SEVERAL = ("Unbind", "Split", "SplitWithSizes")  # operations with several results
+OUTSIDE = 0.25  # of these boxes begin before 0: centres of boxes within an image do not
 
 
 class TargetsOutOfReach(Rule):
@@ -56,6 +60,7 @@ class TargetsOutOfReach(Rule):
     - embedding and ranking losses: 1 and -1
     - CTC: labels other than the blank, and no more labels than frames
     - `PoissonNLLLoss`: counts, with exp(output) as their rate
+    - IoU losses in PyTorch: boxes in the format (corners, or centre and size) that the loss reads
 
     If the model ends in a softmax over several outputs, the targets of each row must also add up to 1. PyTorch's
     cross entropy applies a softmax over the second axis, so target probabilities must add up to 1 along that axis.
@@ -86,10 +91,14 @@ class TargetsOutOfReach(Rule):
       1 by more than 0.1. At least one metric must be an accuracy, because models of word counts use the same
       formula. In PyTorch, these rows must contain only 0 and 1, and there must be at most 50 classes.
     - CTC: at least one target must contain the blank, or at least half of the examples must have too few frames.
+    - Boxes as corners: at least 10% of at least 4 boxes must have x2 < x1 or y2 < y1.
+    - Boxes as centre and size: of at least 16 boxes with numbers from 0 to 1, all must have a width above the
+      centre's x and a height above its y, and at least 25% must begin before 0. Corners look like this.
 
     ## Known problems
     Only one batch is checked, and only if the last activation is known. Targets that a loss may ignore, such as
-    -1, are checked only if the value of the loss shows that it did not ignore them.
+    -1, are checked only if the value of the loss shows that it did not ignore them. Boxes are checked only if the
+    loss takes the larger and the smaller of two edges; corners in pixels that are read as centres are missed.
 
     ## Sources
     The documentation for `torch.nn.BCEWithLogitsLoss` ("targets t[i] should be numbers between 0 and 1") and
@@ -268,6 +277,41 @@ class TargetsOutOfReach(Rule):
             fix=("torch.nn.BCEWithLogitsLoss()", "for one class per example, use the class index as the target"),
             evidence=evidence,
             severity="warning",
+        )
+
+    @check
+    def from_overlap(self, graph: LossGraph) -> Finding | None:
+        """Look for boxes in another format than the one in which a loss measures their overlap."""
+        boxes = [edges for node in graph.nodes if (edges := _target_edges(graph, node)) is not None]
+        if not boxes:
+            raise NotApplicable
+        low, high = max(boxes, key=lambda edges: (edges[0] > edges[1]).any(axis=1).mean())
+        rows, inverted = len(low), int((low > high).any(axis=1).sum())
+        evidence = {"boxes": rows, "inverted": inverted}
+        if inverted >= SHARE * rows and rows >= BOXES:
+            return self.found(
+                "The loss measures the overlap of predictions and targets as corners (x1, y1, x2, y2), but in the "
+                f"targets of {among(inverted, rows, 'box', 'boxes')}, x2 < x1 or y2 < y1. These targets are not "
+                "corners, so the overlap is wrong even for perfect predictions.",
+                fix=(
+                    'boxes = torchvision.ops.box_convert(boxes, "cxcywh", "xyxy")  # predictions and targets',
+                    "after a flip, swap x1 and x2",
+                ),
+                evidence=evidence,
+            )
+        centre, size = (low + high) / 2, high - low
+        outside = int((low < -ROUNDING).any(axis=1).sum())
+        if rows < CORNERS or outside < OUTSIDE * rows or centre.min() < 0 or size.max() > 1 + ROUNDING:
+            return None
+        if low.shape[1] < len("xy") or not (size > centre).all():
+            return None
+        return self.found(
+            "The loss measures the overlap of predictions and targets as boxes (centre x, centre y, width, "
+            f"height), but the targets look like corners (x1, y1, x2, y2): for all {rows} boxes, the third number "
+            "is larger than the first, and the fourth larger than the second. Read as centre and size, "
+            f"{among(outside, rows, 'box', 'boxes')} begin before 0, outside the image.",
+            fix='boxes = torchvision.ops.box_convert(boxes, "xyxy", "cxcywh")  # the targets',
+            evidence={**evidence, "outside": outside},
         )
 
     @check
@@ -480,6 +524,28 @@ class TargetsOutOfReach(Rule):
                 "share_out_of_reach": share,
             },
         )
+
+
+def _target_edges(graph: LossGraph, node: Node) -> tuple[Array, Array] | None:
+    """Return the lower and upper edges (boxes, 1 or 2) of the targets of which a node computes a shared size.
+
+    The size of an overlap is the smaller of two upper edges minus the larger of two lower ones; that of the
+    smallest box around both is the larger of two upper edges minus the smaller of two lower ones.
+    """
+    if node.operation != "Sub" or len(node.trained) != len(("upper", "lower")):
+        return None
+    compared = [graph.nodes[index] for index, _ in node.trained if index < len(graph.nodes)]
+    constants = [one for each in compared for one in each.constants if one.beginning]
+    sources = {index for each in compared for index, _ in each.trained}
+    if len(sources) == 1 and graph.nodes[min(sources)].operation not in SEVERAL:
+        return None  # one number that is kept within a band
+    if sorted(each.operation for each in compared) != ["Maximum", "Minimum"] or len(constants) != len(compared):
+        return None
+    upper, lower = (np.frombuffer(one.beginning, np.float32) for one in constants)
+    axes = 2 if constants[0].shape and constants[0].shape[-1] == 2 else 1
+    if constants[0].shape != constants[1].shape or upper.size % axes:
+        return None
+    return lower.reshape(-1, axes), upper.reshape(-1, axes)
 
 
 def _named(loss: LossFacts) -> str:

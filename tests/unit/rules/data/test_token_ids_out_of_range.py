@@ -56,6 +56,34 @@ class TestFromBatch:
             RULE.from_batch(batch, ModelFacts("Bert", "transformers", 9, 9))
 
 
+class TestFromWords:
+    IDS = np.array([[3, 0, 2, 0, 0], [1, 2, 3, 0, 0], [0, 1, 0, 4, 2], [5, 1, 1, 2, 0]])
+
+    def judge(self, ids=IDS, words=None, masked=(0, 6), library="keras"):
+        model = ModelFacts("Model", library, 9, 9, masked=masked)
+        return RULE.from_words(
+            BatchFacts(4, {"0": ids}, first_words={6: "soup"} if words is None else words), model
+        )
+
+    @pytest.mark.parametrize("library", ["keras", "torch"])
+    def test_a_word_with_the_id_of_the_padding(self, library):
+        finding = self.judge(library=library)
+        assert (finding.severity, finding.evidence["rows_with_it_inside"]) == ("warning", 2)
+
+    def test_silent_where_the_ids_may_be_one_higher_than_in_the_dict(self):
+        assert self.judge(masked=(0, 7)) is None
+
+    def test_silent_on_another_vocabulary_and_on_padding_alone(self):
+        assert self.judge(words={9: "soup"}) is None
+        assert self.judge(self.IDS[1:2]) is None
+        assert self.judge(self.IDS[1:2, ::-1]) is None
+
+    @pytest.mark.parametrize("other", [{"words": {}}, {"masked": None}, {"masked": (5, 6)}])
+    def test_needs_a_masked_id_and_a_vocabulary(self, other):
+        with pytest.raises(NotApplicable):
+            self.judge(**other)
+
+
 class TestFromCrash:
     def test_reads_ids_and_rows_from_the_frames(self):
         finding = RULE.from_crash(LIVE, TokenBeyondEmbedding(np.array([[3, 12]]), 10))

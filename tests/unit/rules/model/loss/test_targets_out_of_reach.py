@@ -3,6 +3,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.loss_call import Argument, LossCall, LossCalls
+from diagnostics.facts.loss_graph import LossGraph, Node, Operand
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.rules.model.loss.targets_out_of_reach import TargetsOutOfReach
 
@@ -241,3 +242,38 @@ class TestShareTargets:
 def test_judges_the_call_that_it_knows_among_others():
     signs = LossCall("soft_margin_loss", {"target": Argument.of(np.zeros(8))})
     assert RULE.from_calls(LossCalls((LossCall("mse_loss", {}), signs))) is not None
+
+
+class TestBoxes:
+    CENTRES = np.tile([[0.6, 0.5], [0.3, 0.7]], (8, 1)).astype("float32")
+
+    def judge(self, low, high, source="Slice"):
+        low, high = (Operand(shape=one.shape, beginning=one.tobytes()) for one in (low, high))
+        trained = (Operand(3), Operand(4)) if source == "Slice" else (Operand(3), Operand(3))
+        nodes = (
+            Node("Sub", (16, 2), (Operand(1), Operand(2))),
+            Node("Minimum", (16, 2), (trained[0], high)),
+            Node("Maximum", (16, 2), (trained[1], low)),
+            Node(source, (16, 2)),
+            Node("Slice", (16, 2)),
+        )
+        return RULE.from_overlap(LossGraph(nodes))
+
+    def test_of_which_the_second_corner_comes_first(self):
+        finding = self.judge(self.CENTRES, np.full_like(self.CENTRES, 0.4))
+        assert (finding.severity, finding.evidence["inverted"]) == ("error", 16)
+
+    def test_whose_centres_look_like_corners(self):
+        size = self.CENTRES + 0.3
+        finding = self.judge(self.CENTRES / 4 - size / 2, self.CENTRES / 4 + size / 2)
+        assert finding.evidence["outside"] == 16
+
+    def test_silent_on_corners_and_on_few_wrong_ones(self):
+        high = self.CENTRES + 0.1
+        assert self.judge(self.CENTRES, high) is None
+        high[0] = 0
+        assert self.judge(self.CENTRES, high) is None
+
+    def test_not_applicable_to_one_number_within_a_band(self):
+        with pytest.raises(NotApplicable):
+            self.judge(self.CENTRES + 1, self.CENTRES, source="Addmm")
