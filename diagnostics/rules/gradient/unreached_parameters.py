@@ -12,8 +12,10 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
 from diagnostics.facts.layers import ForgottenLayers
+from diagnostics.facts.loss_call import LossTerms
 from diagnostics.facts.pipeline import GradientFacts
 from diagnostics.facts.training import OF_RECURRENT, GradientHistory, StepHistory, UpdateHistory
+from diagnostics.text.join import count_of, listed
 from diagnostics.text.names import describe_parameters
 
 # Of all trainable scalars. BERT's pooler, unused in many healthy models, is 0.5% of BERT-base; a mask embedding
@@ -129,7 +131,11 @@ class UnreachedParameters(Rule):
 
     @check
     def from_history(
-        self, steps: StepHistory, gradients: GradientHistory, updates: UpdateHistory
+        self,
+        steps: StepHistory,
+        gradients: GradientHistory,
+        updates: UpdateHistory,
+        terms: LossTerms | None = None,
     ) -> Finding | None:
         """Find layers that never had a gradient while others learned."""
         if (gradients.norms > 0).sum() < STEPS:
@@ -152,7 +158,8 @@ class UnreachedParameters(Rule):
         return self.found(
             f"{len(names)} of the {count} layers with parameters in the optimizer had no gradient at any of the "
             f"{known:,} recorded steps: {_listed(names)}. {'Its' if one else 'Their'} weights have not changed "
-            f"since they were first sampled, while the other {_layers(count - len(names))} learned. {NO_PATH}",
+            f"since they were first sampled, while the other {_layers(count - len(names))} learned. "
+            f"{NO_PATH}{_left_out(terms)}",
             fix={
                 "torch": (
                     "use the output of these layers in the loss, with no .detach(), .data, NumPy or "
@@ -234,6 +241,22 @@ class UnreachedParameters(Rule):
         if cause.rule not in ("dead-units", "saturated-activations"):
             return None
         return "without_a_path" in finding.evidence and not finding.evidence["without_a_path"]
+
+
+def _left_out(terms: LossTerms | None) -> str:
+    """Say which losses are computed at each step and not differentiated."""
+    if terms is None or not any(term.summed for term in terms.terms):
+        return ""
+    left = [term for term in terms.terms if term.has_gradient and not term.summed]
+    if not left:
+        return ""
+    lines = listed(
+        sorted({f"{term.function} in line {term.where.line}" for term in left if term.where is not None})
+    )
+    return (
+        f" Each step computes {count_of(len(left), 'loss', 'losses')} ({lines or left[0].function}) that the "
+        "differentiated loss does not include. Was a loss assigned instead of added?"
+    )
 
 
 def _are_poolers(names: Iterable[str]) -> bool:
