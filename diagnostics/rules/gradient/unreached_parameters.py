@@ -76,7 +76,8 @@ class UnreachedParameters(Rule):
     compared before and after at least 3 steps. The finding is then a warning if the layers without a gradient make
     up at least 10% of the layers in the optimizer. Otherwise it is a note.
 
-    The finding is also a note if all parameters without a gradient belong to a `pooler`.
+    The finding is also a note if all parameters without a gradient belong to a `pooler`, or if an earlier training
+    of the model changed them. If a later training of the model changes them, nothing is reported.
 
     ## Known problems
     Before training, only one batch is used. Parts of the model that this batch does not need, such as experts,
@@ -235,6 +236,12 @@ class UnreachedParameters(Rule):
             severity="warning" if len(zero) + len(none) >= MANY_LAYERS * count else "note",
             step=step,
         )
+
+    def untrained(self, finding: Finding) -> set[str]:
+        """Return the parameters or layers without a gradient."""
+        return {
+            name for key in ("unreached", "layers", "without_a_path") for name in finding.evidence.get(key, ())
+        }
 
     def explains(self, cause: Finding, finding: Finding) -> bool | None:
         """Dead or saturated units make a gradient 0; they cut no path."""
