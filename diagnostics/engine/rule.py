@@ -6,7 +6,7 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from diagnostics.errors import InvalidInput
@@ -131,6 +131,13 @@ class Rule:
             losses: of the whole run, and of the trainings that followed.
         """
         return finding
+
+    def untrained(self, finding: Finding) -> Collection[str]:
+        """Return the parameters or layers that a training leaves out, as a finding says.
+
+        The finding is dropped if later trainings of the model change them, and a note if earlier ones did.
+        """
+        return ()
 
     def explains(self, cause: Finding, finding: Finding) -> bool | None:
         """Return whether one finding follows from another of the same training, where the measured numbers decide.

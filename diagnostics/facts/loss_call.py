@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import field
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from .array import Array
 from .frozen import frozen
 from .loss_contracts import LossContract, contract_of
+from .where import Where
 
 LARGEST = 2**20  # numbers of an argument that are copied
 
@@ -96,6 +97,43 @@ class LossCalls:
     described: ClassVar[str] = "a loss whose formula is known"
 
     calls: tuple[LossCall, ...]
+
+
+class LossTerm(NamedTuple):
+    """A loss that each of the first steps computes.
+
+    Attributes:
+        function: its name.
+        where: the line of the script that computes it; None if not known.
+        has_gradient: whether it depends on a parameter that requires a gradient.
+        summed: whether it is one of the terms with a gradient whose sum is differentiated.
+        beside_constant: whether that sum has a term without a gradient, too.
+    """
+
+    function: str
+    where: Where | None
+    has_gradient: bool
+    summed: bool
+    beside_constant: bool
+
+
+@frozen
+class LossTerms:
+    """The losses that the first steps compute, and the sum that they differentiate.
+
+    What is differentiated has no term with a gradient but those that are `summed`.
+
+    Attributes:
+        terms: in the order of their calls.
+        totals: (n,), the sum at each step, whatever the factors of its terms.
+        values: (n, terms).
+    """
+
+    described: ClassVar[str] = "the losses that the first steps compute and add up"
+
+    terms: tuple[LossTerm, ...]
+    totals: Array
+    values: Array
 
 
 def rows_kept(shape: tuple[int, ...]) -> int | None:

@@ -8,7 +8,7 @@ from diagnostics.facts.frozen import frozen
 
 from .where import Where
 
-Holder = Literal["module", "parameter", "optimizer", "subset", "loader"]
+Holder = Literal["module", "parameter", "optimizer", "subset", "loader", "traced"]
 
 
 @frozen
@@ -102,13 +102,15 @@ class IdleSetting:
     """One such attribute, where what it was to change is known to have stayed.
 
     Attributes:
-        holder: what it was set on.
+        holder: what it was set on; ``traced``: an object of Keras whose number was read in a trace, before that.
         kind: the class of that: ``Linear``.
         name: of the attribute: ``requires_grad``.
         value: what it was set to, as Python writes it.
         paths: of the modules or parameters, within the model; empty for the others.
-        instead: of an optimizer, the rates that it used; of a subset, the value that its data set has.
-        steps_on: the class of the optimizer that stepped on the parameters all the same; empty for the others.
+        instead: of an optimizer, the rates that it used; of a subset, the value that its data set has; of a traced
+            number, the value that it had then.
+        steps_on: the class of the optimizer that stepped on the parameters all the same; of a traced number, the
+            steps that used it after the change; empty for the others.
     """
 
     holder: Holder

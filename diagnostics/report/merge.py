@@ -51,6 +51,7 @@ class TrainingReports:
             in one of them goes wrong in the other.
         places: lines of the script, for findings that name none.
         continued: of the later trainings of the same model that were watched.
+        before: of the earlier ones.
     """
 
     examined: Report | None
@@ -58,12 +59,14 @@ class TrainingReports:
     trained_alone: bool = True
     places: Places = NO_PLACES
     continued: tuple[Report, ...] = ()
+    before: tuple[Report, ...] = ()
 
     @property
     def both(self) -> list[Report]:
         """Those of the two that exist, in order of time.
 
-        What the run, or a later training of the model, refuted is a note.
+        What the run, or a later training of the model, refuted is a note. What another training of it changes is
+        not left out.
         """
         losses = None if self.watched is None else _losses([self.watched, *self.continued])
         examined, watched = self.examined, self.watched
@@ -71,7 +74,8 @@ class TrainingReports:
             examined = _after_run(examined, losses)
         if watched is not None and losses is not None and self.continued:
             watched = _after_run(watched, losses)
-        return [report for report in (examined, watched) if report is not None]
+        later, before = _moved(self.continued), _moved(self.before)
+        return [_without_others(report, later, before) for report in (examined, watched) if report is not None]
 
 
 def _after_run(report: Report, losses: LossHistory) -> Report:
@@ -81,6 +85,40 @@ def _after_run(report: Report, losses: LossHistory) -> Report:
         for finding in report.findings
     ]
     return replace(report, findings=tuple(findings))
+
+
+def _moved(courses: Sequence[Report]) -> set[str]:
+    """Return the layers whose weights changed in other trainings."""
+    updates = [course.history.updates for course in courses if course.history is not None]
+    return {
+        layer
+        for update in updates
+        if update is not None
+        for layer, moves in zip(update.layers, np.asarray((update.ratios > 0).any(axis=0)), strict=True)
+        if moves
+    }
+
+
+def _without_others(report: Report, later: set[str], before: set[str]) -> Report:
+    """Drop findings about weights that a later training changed; where only an earlier one did, they are notes."""
+    if not later and not before:
+        return report
+    rules, findings = {rule.name: rule for rule in all_rules()}, []
+    for finding in report.findings:
+        names = rules[finding.rule].untrained(finding) if finding.rule in rules else ()
+        others = {name for name in names if not {name, _owner(name)} & later}
+        if names and not others:
+            continue
+        if names and all({name, _owner(name)} & before for name in others):
+            message = f"{finding.message} An earlier training of this model changed them, so this may be intended."
+            finding = replace(finding, severity="note", message=message)
+        findings.append(finding)
+    return replace(report, findings=tuple(findings))
+
+
+def _owner(parameter: str) -> str:
+    """Return the layer of a parameter of PyTorch (``head.weight``) or Keras (``net/head/kernel``)."""
+    return parameter.rpartition("/" if "/" in parameter else ".")[0]
 
 
 def _losses(courses: Sequence[Report]) -> LossHistory | None:

@@ -161,6 +161,7 @@ class ScriptObserver:
                 each.trained_alone,
                 each.places,
                 tuple(course for later in self._trainings.continued(each) if (course := courses[id(later)])),
+                tuple(course for earlier in each.before() if (course := courses[id(earlier)])),
             )
             for each in self.trainings
         ]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, NotApplicable, check
+from diagnostics.facts.array import Array
 from diagnostics.facts.calls import StepOrderFacts
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.data import NoPathToParameters
 from diagnostics.facts.data import SampleWeights
-from diagnostics.facts.pipeline import GradientFacts
+from diagnostics.facts.loss_call import LossTerms
+from diagnostics.facts.pipeline import GradientFacts, ModelFacts
 from diagnostics.facts.training import GradientHistory, StepHistory
 from diagnostics.text.join import among
 
@@ -37,6 +41,9 @@ RECONNECT_KERAS = (
 UNFREEZE_KERAS = "model.trainable = True  # or only the layers you want to train; then recompile"
 STEPS = 3  # in a watched run
 NEARLY_ALL = 0.9  # of its steps have no gradient: the last batch of each epoch may still have one
+PASSES = 8  # first steps that compute the same losses
+ZERO = 1e-6  # of a loss: the rounding of a divergence between equal distributions
+ROUNDING, VARIES = 1e-5, 1e-3  # of the largest loss: that a sum may be off, and that a term must contribute
 WEIGHED = 8  # batches with sample weights; fewer may all be unusual ones
 ORDER = "call optimizer.zero_grad(), loss.backward() and optimizer.step(), in that order"
 REQUIRE = "keep requires_grad=True on the parameters you want to train"
@@ -52,7 +59,8 @@ class NoGradient(MessageRule):
 
     - whether the optimizer found gradients at its steps,
     - whether `zero_grad()` was called between `backward()` and the step,
-    - whether `backward()` was called at all, and
+    - whether `backward()` was called at all,
+    - whether a loss without a gradient is added to the loss that is differentiated, and
     - whether entire batches have sample weights of 0.
 
     ## Why it is bad
@@ -79,9 +87,16 @@ class NoGradient(MessageRule):
     of them. For sample weights, there must be at least 8 batches, and in at least 90% of them, all weights must be
     0.
 
+    A term without a gradient is reported if at least 8 of the first steps call the same loss functions, and if the
+    differentiated loss is a sum of their results with constant factors, up to 1e-5, but not without this term,
+    which must make up more than 0.1% of it. A term that is 0 at each of these steps (up to 1e-6) is reported, too.
+    The finding is a warning, or a note if parts of the model are frozen, because then a term may train nothing on
+    purpose.
+
     ## Known problems
     A frozen model is reported even if the loss has trainable parameters, because only the model's parameters are
-    checked. A traceback does not show where the graph was cut.
+    checked. A traceback does not show where the graph was cut. Terms without a gradient are found only if each
+    term of the loss is a loss function of PyTorch and their weights do not change during the first steps.
 
     ## Sources
     PyTorch's notes, "Autograd mechanics" ("Locally disabling gradient computation"); Andrej Karpathy, "A Recipe
@@ -139,6 +154,37 @@ class NoGradient(MessageRule):
         )
 
     @check
+    def from_terms(self, terms: LossTerms, model: ModelFacts | None = None) -> Finding | None:
+        """Look for a term of the loss that no gradient goes through."""
+        if len(terms.totals) < max(PASSES, len(terms.terms) + PASSES // 2):
+            raise NotApplicable(f"needs at least {PASSES} steps that compute the same losses")
+        if (found := _without_gradient(terms)) is None:
+            return None
+        place, share = found
+        term, values = terms.terms[place], terms.values[:, place]
+        line = "" if term.where is None else f" in line {term.where.line}"
+        partly = model is not None and model.num_trainable < model.num_parameters
+        compared = f"at the {len(values)} steps compared, it"
+        seen = (
+            f"{compared} varies from {values.min():.3g} to {values.max():.3g} and makes up as much as "
+            f"{100 * share:.2g}% of the differentiated loss, but no gradient lowers it."
+            if share
+            else f"{compared} is 0, because the two tensors in it are equal. Was another prediction meant?"
+        )
+        return self.found(
+            f"One term of the loss, {term.function}{line}, does not depend on any parameter that requires a "
+            f"gradient, so it trains nothing: {seen}",
+            fix=(
+                "compute the term from the model's output, without .detach(), .data, argmax or NumPy in between",
+                "torch.autograd.grad(..., create_graph=True)  # if the term contains a derivative",
+                "leave the term out of the loss, if it is only to be reported",
+            ),
+            evidence={"function": term.function, "share": share, "steps": len(values)},
+            where=term.where,
+            severity="note" if partly and share else "warning",
+        )
+
+    @check
     def from_weights(self, weights: SampleWeights) -> Finding | None:
         """Check whether the sample weights leave anything to learn from."""
         if weights.batches < WEIGHED:
@@ -170,3 +216,32 @@ class NoGradient(MessageRule):
         )
         reconnect: Fix = RECONNECT_ADAPTERS if symptom.adapters else (RECONNECT, REQUIRE)
         return self.found(seen, fix={"torch": reconnect, "keras": RECONNECT_KERAS}, where=crash.where)
+
+
+def _without_gradient(terms: LossTerms) -> tuple[int, float] | None:
+    """Return the number of a term without a gradient, and its largest share of the loss.
+
+    It is known to be a term of the loss if, up to rounding, the loss is the same sum of these losses at each step,
+    but no sum of those with a gradient alone.
+    """
+    summed = [place for place, term in enumerate(terms.terms) if term.summed]
+    constant = [place for place, term in enumerate(terms.terms) if not term.has_gradient and term.beside_constant]
+    if not summed or not constant or not np.isfinite(terms.values).all() or not np.isfinite(terms.totals).all():
+        return None
+    for place in constant:
+        if (abs(terms.values[:, place]) < ZERO).all():
+            return place, 0.0
+    _, rest = _fitted(terms.values[:, summed], terms.totals)
+    factors, exact = _fitted(terms.values[:, summed + constant], terms.totals)
+    largest = np.abs(terms.totals).max()
+    if exact > ROUNDING * largest or rest <= VARIES * largest:
+        return None
+    shares = (factors[len(summed) :] * terms.values[:, constant] / largest).max(axis=0)
+    best = int(shares.argmax())
+    return (constant[best], float(shares[best])) if shares[best] > VARIES else None
+
+
+def _fitted(values: Array, totals: Array) -> tuple[Array, float]:
+    """Return the factors of a sum, and how far it is from the totals at most."""
+    factors = np.linalg.lstsq(values, totals, rcond=None)[0]
+    return factors, float(np.abs(values @ factors - totals).max())

@@ -12,8 +12,10 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
 from diagnostics.facts.layers import ForgottenLayers
+from diagnostics.facts.loss_call import LossTerms
 from diagnostics.facts.pipeline import GradientFacts
 from diagnostics.facts.training import OF_RECURRENT, GradientHistory, StepHistory, UpdateHistory
+from diagnostics.text.join import count_of, listed
 from diagnostics.text.names import describe_parameters
 
 # Of all trainable scalars. BERT's pooler, unused in many healthy models, is 0.5% of BERT-base; a mask embedding
@@ -74,7 +76,8 @@ class UnreachedParameters(Rule):
     compared before and after at least 3 steps. The finding is then a warning if the layers without a gradient make
     up at least 10% of the layers in the optimizer. Otherwise it is a note.
 
-    The finding is also a note if all parameters without a gradient belong to a `pooler`.
+    The finding is also a note if all parameters without a gradient belong to a `pooler`, or if an earlier training
+    of the model changed them. If a later training of the model changes them, nothing is reported.
 
     ## Known problems
     Before training, only one batch is used. Parts of the model that this batch does not need, such as experts,
@@ -129,7 +132,11 @@ class UnreachedParameters(Rule):
 
     @check
     def from_history(
-        self, steps: StepHistory, gradients: GradientHistory, updates: UpdateHistory
+        self,
+        steps: StepHistory,
+        gradients: GradientHistory,
+        updates: UpdateHistory,
+        terms: LossTerms | None = None,
     ) -> Finding | None:
         """Find layers that never had a gradient while others learned."""
         if (gradients.norms > 0).sum() < STEPS:
@@ -152,7 +159,8 @@ class UnreachedParameters(Rule):
         return self.found(
             f"{len(names)} of the {count} layers with parameters in the optimizer had no gradient at any of the "
             f"{known:,} recorded steps: {_listed(names)}. {'Its' if one else 'Their'} weights have not changed "
-            f"since they were first sampled, while the other {_layers(count - len(names))} learned. {NO_PATH}",
+            f"since they were first sampled, while the other {_layers(count - len(names))} learned. "
+            f"{NO_PATH}{_left_out(terms)}",
             fix={
                 "torch": (
                     "use the output of these layers in the loss, with no .detach(), .data, NumPy or "
@@ -229,11 +237,33 @@ class UnreachedParameters(Rule):
             step=step,
         )
 
+    def untrained(self, finding: Finding) -> set[str]:
+        """Return the parameters or layers without a gradient."""
+        return {
+            name for key in ("unreached", "layers", "without_a_path") for name in finding.evidence.get(key, ())
+        }
+
     def explains(self, cause: Finding, finding: Finding) -> bool | None:
         """Dead or saturated units make a gradient 0; they cut no path."""
         if cause.rule not in ("dead-units", "saturated-activations"):
             return None
         return "without_a_path" in finding.evidence and not finding.evidence["without_a_path"]
+
+
+def _left_out(terms: LossTerms | None) -> str:
+    """Say which losses are computed at each step and not differentiated."""
+    if terms is None or not any(term.summed for term in terms.terms):
+        return ""
+    left = [term for term in terms.terms if term.has_gradient and not term.summed]
+    if not left:
+        return ""
+    lines = listed(
+        sorted({f"{term.function} in line {term.where.line}" for term in left if term.where is not None})
+    )
+    return (
+        f" Each step computes {count_of(len(left), 'loss', 'losses')} ({lines or left[0].function}) that the "
+        "differentiated loss does not include. Was a loss assigned instead of added?"
+    )
 
 
 def _are_poolers(names: Iterable[str]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
@@ -55,6 +57,8 @@ class OptimizerMissesParameters(MessageRule):
     The finding is an error if the optimizer holds none of the model's trainable parameters. The finding is a
     warning if the missing parameters make up at least 1% of the trainable weights, or if the optimizer holds
     tensors that the model does not have, as happens after a layer is replaced. In all other cases, it is a note.
+    If the optimizer holds a part of the model, nothing is reported if a later training of the model changes the
+    other parts; if only an earlier training did, the finding is a note.
     For frozen new weights, the finding is a warning if they are in the last layer that runs, and otherwise a note.
 
     ## Known problems
@@ -147,6 +151,12 @@ class OptimizerMissesParameters(MessageRule):
             evidence=evidence,
             severity="warning" if optimizer.foreign or share >= WORTH_A_WARNING else "note",
         )
+
+    def untrained(self, finding: Finding) -> Collection[str]:
+        """Return the missing parameters, of an optimizer that was meant for a part of the model."""
+        evidence = finding.evidence
+        whole = not evidence.get("held") or evidence["foreign"] or "unfrozen" in evidence
+        return () if whole else evidence["missing"]
 
     @check
     def from_leaves(self, leaves: LeafFacts, optimizer: OptimizerFacts) -> Finding | None:

@@ -6,7 +6,7 @@ import dataclasses
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +87,12 @@ class Training:
     places: Places = NO_PLACES
     continues: Training | None = None
     _came: list[tuple[tuple[Any, ...], str]] = field(default_factory=list)  # while `walk` waits
+
+    def before(self) -> Iterator[Training]:
+        """Yield the earlier trainings of the same model, the latest first."""
+        if self.continues is not None:
+            yield self.continues
+            yield from self.continues.before()
 
     def extend(self, facts: tuple[Any, ...], stage: str = "") -> None:
         """Evaluate the rules on facts that came after the examination, if there was one; see `extended`."""

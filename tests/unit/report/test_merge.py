@@ -52,6 +52,31 @@ class TestMerged:
         (both,) = merged("", [TrainingReports(first, head, continued=(whole,)), training(None, whole)]).findings
         assert (alone.severity, both.severity) == ("warning", "note")
 
+    @pytest.mark.parametrize(
+        ("rule", "evidence"),
+        [
+            ("unreached-parameters", {"layers": ["2"]}),
+            ("unreached-parameters", {"unreached": {"2.weight": 12}}),
+            ("optimizer-misses-parameters", {"missing": {"2.weight": 12}, "held": 2, "foreign": 0}),
+        ],
+    )
+    def test_weights_that_another_training_changes_are_not_left_out(self, rule, evidence):
+        left_out, other = finding(rule, evidence=evidence), report(history=history(np.linspace(1, 0, 60)))
+        still = report(history=history(np.linspace(1, 0, 60), update=0.0))
+
+        def severities(**others):
+            return [f.severity for f in merged("", [TrainingReports(None, report(left_out), **others)]).findings]
+
+        assert severities(continued=(other,)) == []
+        assert severities(before=(other,)) == ["note"]
+        assert severities(continued=(still,)) == severities(before=(still,)) == ["warning"]
+
+    def test_an_optimizer_of_another_model_is_a_bug_whatever_follows(self):
+        evidence = {"missing": {"2.weight": 12}, "held": 0, "foreign": 2}
+        alone = report(finding("optimizer-misses-parameters", evidence=evidence))
+        later = report(history=history(np.linspace(1, 0, 60)))
+        assert merged("", [TrainingReports(alone, None, continued=(later,))]).findings == alone.findings
+
     def test_what_is_found_twice_is_told_as_it_was_when_it_was_worst(self):
         watched = report(replace(finding("growing-memory", "note", step=3), message="The memory grows."))
         explained = report(replace(finding("growing-memory", "error"), message="losses holds 300 graphs."))

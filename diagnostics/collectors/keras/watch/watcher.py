@@ -92,6 +92,7 @@ class KerasWatcher(FitWatcher):
 
     def _restore(self) -> None:
         self._tap.close()
+        self._probes.tell(WatchProbe.on_close)
 
     def _release(self) -> None:
         if self.origin is None:

@@ -411,6 +411,19 @@ def hear_losses(
     return overheard.join([_FUNCTIONS[name] for name in names], Listener(came, is_mine, guard))
 
 
+def hear_results(
+    hear: Callable[[str], Returned | None], is_mine: Callable[[], bool], guard: FaultGuard
+) -> Callable[[], None]:
+    """Hear the common losses, with or without a gradient; return what ends it.
+
+    Args:
+        hear: takes the name of the function, and returns what takes its result.
+        is_mine: whether to hear a call that is made now.
+        guard: runs the work.
+    """
+    return overheard.join(_FUNCTIONS.values(), Listener(lambda name, *_: hear(name), is_mine, guard))
+
+
 def _differentiable(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> RecordedLoss | None:
     """Record a call whose prediction has a gradient; None if it has none, or is no plain tensor."""
     given = _by_name(name, arguments, options)

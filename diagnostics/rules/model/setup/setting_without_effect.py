@@ -21,6 +21,9 @@ class SettingWithoutEffect(Rule):
     Looks for attributes that resemble settings but have no effect: `requires_grad` of a module, `require_grad` of
     a parameter, `lr` of an optimizer, `transform` of a `Subset`, `shuffle` of a `DataLoader`.
 
+    During a Keras `fit` on TensorFlow, it looks for a Python number, such as the weight of a term or a dropout
+    rate, that a callback changes after the training step has been traced.
+
     `diagnose run` also searches the script for three patterns:
 
     - The same attribute is set to different values through both subsets of a split. The subsets share one dataset,
@@ -60,6 +63,8 @@ class SettingWithoutEffect(Rule):
     - Attribute of a subset: its dataset has an attribute of that name with a different value.
     - Discarded result: it was returned by a PyTorch function, by a tensor method with an in-place version, or by
       one of a few methods of pandas and datasets, outside any `try` block.
+    - Traced number: `train_step`, `compute_loss` or `call` of the model, a layer or the loss read it, or a method
+      that these call. It differed from its value at the latest trace at 8 steps or more, and is a float.
     - Layer losses: only evaluation code reads them or calls a regularizer, and no `tf.function` computes a loss
       from them.
 
@@ -241,6 +246,19 @@ def _of_loader(idle: IdleSetting) -> tuple[str, Fix]:
     )
 
 
+def _of_traced(idle: IdleSetting) -> tuple[str, Fix]:
+    return (
+        f"The training step reads `self.{idle.name}` of {idle.kind}, a Python number. TensorFlow read it once, "
+        f"while it traced the step: it was {idle.instead}. It has changed since, and is {idle.value} at the end, "
+        f"but {idle.steps_on} still used {idle.instead}.",
+        (
+            f"self.{idle.name} = keras.Variable(float({idle.instead}), trainable=False)  # in __init__",
+            f"{idle.name}.assign(value)  # in the callback, once it is such a variable",
+            "model.compile(..., run_eagerly=True)  # nothing is traced; slow",
+        ),
+    )
+
+
 def _named(idle: IdleSetting) -> str:
     return listed([path or "the model" for path in idle.paths], most=SHOWN)
 
@@ -251,4 +269,5 @@ _TOLD = {
     "optimizer": _of_optimizer,
     "subset": _of_subset,
     "loader": _of_loader,
+    "traced": _of_traced,
 }

@@ -1,9 +1,13 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.data import NoPathToParameters
 from diagnostics.facts.data import SampleWeights
+from diagnostics.facts.loss_call import LossTerm, LossTerms
 from diagnostics.facts.pipeline import GradientFacts
 from diagnostics.facts.where import Where
 from diagnostics.rules.gradient.no_gradient import NoGradient
@@ -78,3 +82,42 @@ class TestAdapters:
 
     def test_a_crash_with_such_a_model_in_its_frames(self):
         assert NoGradient().from_crash(CRASH, NoPathToParameters(adapters=True)).severity == "error"
+
+
+def loss_terms(gradients=(True, False), factors=(1.0, 0.5), steps=8, constant=True, values=None):
+    """The losses of a loop: which have a gradient, and what each adds to the sum."""
+    values = np.random.default_rng(0).uniform(0.5, 1, (steps, len(gradients))) if values is None else values
+    terms = tuple(LossTerm("mse_loss", Where("train.py", 7, "step"), one, one, constant) for one in gradients)
+    return LossTerms(terms, values @ np.array(factors), values)
+
+
+class TestTerms:
+    def test_a_term_without_a_gradient_is_named(self):
+        finding = NoGradient().from_terms(loss_terms())
+        assert (finding.severity, finding.where.line) == ("warning", 7)
+        assert finding.evidence["share"] > 0.3
+
+    def test_a_term_that_is_always_0_is_named(self):
+        values = np.stack([np.linspace(2, 1, 8), np.full(8, 1e-9)], axis=1)
+        assert NoGradient().from_terms(loss_terms(values=values)).evidence["share"] == 0
+
+    @pytest.mark.parametrize(
+        "terms",
+        [
+            loss_terms(factors=(1.0, 0.0)),  # a loss that is only logged
+            loss_terms(factors=(1.0, -0.5)),  # subtracted, as a baseline
+            loss_terms(constant=False),
+            loss_terms(gradients=(True, True)),
+            loss_terms(gradients=(False, False)),
+        ],
+    )
+    def test_silent_on_a_healthy_sum(self, terms):
+        assert NoGradient().from_terms(terms) is None
+
+    def test_silent_where_the_loss_is_not_this_sum(self):
+        terms = loss_terms()
+        assert NoGradient().from_terms(replace(terms, totals=terms.totals**1.01)) is None
+
+    def test_needs_some_steps(self):
+        with pytest.raises(NotApplicable):
+            NoGradient().from_terms(loss_terms(steps=7))

@@ -19,3 +19,6 @@ class WatchProbe(Probe[Any]):
 
     def on_epoch(self) -> None:
         """Note that an epoch begins."""
+
+    def on_close(self) -> None:
+        """Note that the `fit` is over."""

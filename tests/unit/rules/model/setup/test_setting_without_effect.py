@@ -79,3 +79,9 @@ def test_names_a_layer_whose_penalty_a_loop_leaves_out():
 def test_names_a_layer_whose_loss_a_model_leaves_out():
     finding = RULE.from_losses(UnreadLosses("compute_loss", (), ("experts",)))
     assert finding.alternatives == ("loss = super().compute_loss(x, y, y_pred), which adds these terms",)
+
+
+def test_names_a_number_that_was_read_while_tracing():
+    idle = IdleSetting("traced", "LoadVAE", "kl_weight", "1", (), "0", "928 of the 960 steps")
+    finding = RULE.from_settings(SettingFacts((idle,)))
+    assert (finding.severity, finding.evidence["value"]) == ("warning", "1")
