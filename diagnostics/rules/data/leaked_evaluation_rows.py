@@ -9,7 +9,7 @@ import numpy as np
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
-from diagnostics.facts.data import DatasetFacts, HeldOutBefore, SameData, ShuffledSplit, SplitFacts
+from diagnostics.facts.data import DatasetFacts, FitData, HeldOutBefore, ShuffledSplit, SplitFacts
 from diagnostics.facts.inputs import InputFacts
 from diagnostics.facts.loss_graph import LossGraph
 from diagnostics.facts.metrics import MetricCall, MetricLedger
@@ -277,8 +277,10 @@ class LeakedEvaluationRows(Rule):
         )
 
     @check
-    def from_same(self, data: SameData) -> Finding:
+    def from_same(self, data: FitData) -> Finding:
         """Report an object that serves as both training and validation data."""
+        if not data.validates:
+            raise NotApplicable("needs an object that is also the validation data")
         return self.found(
             f"fit() got the same {data.kind} as training data and as validation_data: all evaluation rows are "
             "also in the training set, so the validation score says nothing about new data.",

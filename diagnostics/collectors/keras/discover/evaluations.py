@@ -29,7 +29,7 @@ from diagnostics.collectors.shared.rescaled_rows import RescaledRows
 from diagnostics.collectors.source.mixed_passes import held_in, mixed_in
 from diagnostics.collectors.source.read import parsed
 from diagnostics.facts.array import Array
-from diagnostics.facts.data import HeldOutBefore, SameData, ShuffledPredictions, ShuffledSplit
+from diagnostics.facts.data import FitData, HeldOutBefore, ShuffledPredictions, ShuffledSplit
 from diagnostics.facts.inputs import InputFacts, InputSample
 from diagnostics.taps import keras as taps
 from diagnostics.taps.tap import subscribe
@@ -39,7 +39,7 @@ CALLS = 4  # of `evaluate` and `predict` of one model that are looked at
 FEW, TOGETHER = 16, 64  # pictures; calls of `predict` with fewer are put together, up to so many of them
 
 Samples = Mapping[str, InputSample]
-Delivered = InputFacts | ShuffledSplit | ShuffledPredictions | HeldOutBefore | SameData
+Delivered = InputFacts | ShuffledSplit | ShuffledPredictions | HeldOutBefore | FitData
 
 MOST = 2**17  # rows of a fit that are remembered; of more none are
 FITS = 32  # of a model that are followed: folds are fewer, and an agent that fits each batch has thousands
@@ -117,7 +117,7 @@ class Evaluations:
 
     def _look_for_cuts(self, model: Any, training: Any, validation: Any) -> None:
         if training is validation and is_finite(training):
-            self._listeners[model][1](SameData("tf.data.Dataset"))
+            self._listeners[model][1](FitData("tf.data.Dataset", validates=True))
         split = split_of(training, validation)
         if split is not None:
             self._listeners[model][1](split)

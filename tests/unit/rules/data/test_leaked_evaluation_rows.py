@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.data import DatasetFacts, SameData, ShuffledSplit, SplitFacts
+from diagnostics.facts.data import DatasetFacts, FitData, ShuffledSplit, SplitFacts
 from diagnostics.facts.inputs import InputFacts, InputSample
 from diagnostics.facts.loss_graph import LossGraph
 from diagnostics.facts.metrics import MetricCall, MetricLedger
@@ -202,5 +202,5 @@ def test_fires_on_two_cuts_of_a_shuffle_that_is_reshuffled():
 
 
 def test_fires_on_one_object_for_both():
-    finding = LeakedEvaluationRows().from_same(SameData("tf.data.Dataset"))
+    finding = LeakedEvaluationRows().from_same(FitData("tf.data.Dataset", validates=True))
     assert finding.severity == "warning"
