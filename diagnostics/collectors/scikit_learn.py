@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +22,7 @@ PLACES = 32  # metrics, each of so many rows, of which a call is kept
 MIN_ROWS, MAX_ROWS = 16, 20_000  # rows; of more, every second, third, ... is kept
 SERIES = 16  # lines of the script whose first calls are kept
 CALLS, BYTES = 256, 2**20  # of one line
+MOST_PAIRS = 8  # tensors of pairs that are kept of a call
 
 
 class Passes(Protocol):
@@ -95,7 +98,9 @@ class MetricCalls:
             step=0 if observed is None else observed.steps,
         )
         if keeps:
-            self._latest[place] = _with_outputs(call, observed)
+            before = self._latest.get(place)
+            pairs = _pairs(truth) if before is None and metric in OF_SCORES else getattr(before, "pairs", ())
+            self._latest[place] = replace(_with_outputs(call, observed), pairs=pairs)
         if where is not None:
             self._add((metric, where), call)
 
@@ -118,6 +123,20 @@ class MetricCalls:
 def _with_outputs(call: MetricCall, observed: Passes | None) -> MetricCall:
     found = observed.of_rows(len(call.truth)) if observed is not None and call.whole else None
     return call if found is None else replace(call, outputs=found[0], batches=found[1])
+
+
+def _pairs(truth: Array) -> tuple[Array, ...]:
+    """Copy the tensors of integers that hold a pair for each row of class 1, wherever the script has them."""
+    kind, rows = getattr(sys.modules.get("torch"), "Tensor", None), int((truth == 1).sum())
+    if kind is None or not MIN_ROWS <= rows <= MAX_ROWS or not ((truth == 0) | (truth == 1)).all():
+        return ()
+    shapes = (rows, 2), (2, rows)
+    tensors = [one for one in gc.get_objects() if type(one) is kind]
+    arrays = (to_array(one) for one in tensors if tuple(one.shape) in shapes and not one.is_floating_point())
+    found = (
+        one if one.shape == shapes[0] else one.T for one in arrays if one is not None and one.dtype.kind in "iu"
+    )
+    return tuple(islice(found, MOST_PAIRS))
 
 
 def _average(metric: str, params: Mapping[str, Any]) -> str | None:

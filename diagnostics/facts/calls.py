@@ -265,6 +265,10 @@ class RestoredWeights:
     where: Where | None = None
 
 
+COLLECTED = 4
+"""State dicts held at once: the variables of a best, the latest and the next checkpoint may hold three."""
+
+
 @frozen
 class RestoreFacts:
     """The calls of ``load_state_dict`` that are about weights of the trained model.
@@ -274,6 +278,9 @@ class RestoreFacts:
         stale: those that loaded weights which had changed since they were taken, as they shared their memory with
             the model; the first ones.
         num_stale: how many of those there were.
+        held: how many state dicts, taken after different steps, the script held at once while they shared the
+            memory of the model's trainable parameters.
+        where: the line that took the latest of these; None if it is not known.
     """
 
     described: ClassVar[str] = "calls of load_state_dict"
@@ -281,6 +288,8 @@ class RestoreFacts:
     loads: int
     stale: tuple[RestoredWeights, ...]
     num_stale: int
+    held: int = 0
+    where: Where | None = None
 
 
 @frozen

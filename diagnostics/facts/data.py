@@ -288,16 +288,24 @@ class HeldOutBefore:
 
 
 @frozen
-class SameData:
-    """One object that is both trained and validated on.
+class FitData:
+    """The object that a `fit` trains on.
 
     Attributes:
         kind: its class.
+        validates: whether it is the validation data, too.
+        hook: a method of it that is named like a hook, and that neither Keras nor the script calls.
+        hooks: that Keras calls.
+        where: the line that defines the method.
     """
 
-    described: ClassVar[str] = "training data that is its own validation data"
+    described: ClassVar[str] = "training data of one object"
 
     kind: str
+    validates: bool = False
+    hook: str = ""
+    hooks: tuple[str, ...] = ()
+    where: Where | None = None
 
 
 @frozen

@@ -182,6 +182,8 @@ class EvaluationDraws:
             each is a new draw, positive where something grows or shrinks.
         likeness: how far rows keep what sets them apart in their class, whatever the order of their numbers: a
             correlation, about 0 where each row is re-created; 1 where some rows keep all of their numbers.
+        nearer: by how many standard deviations rows are more like their own versions in the other evaluations
+            than like those of other rows of their class.
         shared: whether the training rows come from the same dataset beneath.
     """
 
@@ -194,6 +196,7 @@ class EvaluationDraws:
     turn: float
     likeness: float
     shared: bool
+    nearer: float = 0.0
 
 
 @frozen

@@ -117,6 +117,8 @@ class LossGraph:
         prediction: the shape of what the model returned; None if not known.
         target: the shape of the targets of the batch; None if not known.
         traced: whether TensorFlow traced it, and it is not of a step that was run.
+        pairs: integers (n, 2) each, rows of one tensor that an operation compares: those of an embedding of the
+            nodes of a graph, at both ends of its edges.
     """
 
     described: ClassVar[str] = "the graph of the first loss"
@@ -125,6 +127,7 @@ class LossGraph:
     prediction: Shape | None = None
     target: Shape | None = None
     traced: bool = False
+    pairs: tuple[Array, ...] = ()
 
     @functools.cached_property
     def readers(self) -> dict[int, list[int]]:

@@ -41,6 +41,7 @@ class MetricCall:
         step: steps that optimizers had made.
         outputs: (n, ...), what a model returned in the passes before, for as many rows; None if that is not known.
         batches: rows of each of these passes.
+        pairs: integers (n, 2) each, tensors of the script with one pair for each row of class 1; the first ones.
     """
 
     metric: str
@@ -55,6 +56,7 @@ class MetricCall:
     step: int = 0
     outputs: Array | None = None
     batches: tuple[int, ...] = ()
+    pairs: tuple[Array, ...] = ()
 
 
 @frozen

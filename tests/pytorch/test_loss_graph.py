@@ -49,6 +49,22 @@ class TestNodes:
         assert [operand.node is None for operand in linear.operands] == [False, True, False]
         assert [node.operation for node in rest] == [LEAF, "T", LEAF]
 
+    def test_of_an_embedding_at_both_ends_of_edges(self):
+        table, edges = nn.Embedding(9, 4), torch.randint(9, (30, 2))
+        ends = edges.t()
+        for first, second in [
+            (table(edges[:, 0]), table(edges[:, 1])),
+            (table.weight[ends[0]], table.weight[ends[1]]),
+            ((table.weight * 2).index_select(0, ends[0]), (table.weight * 2)[ends[1]]),
+        ]:
+            pairs = graph_of((first * second).sum()).pairs
+            shared = first.grad_fn.next_functions == second.grad_fn.next_functions
+            assert [pair.tolist() for pair in pairs] == ([edges.tolist()] if shared else [])
+
+    def test_of_users_and_items_that_are_no_pairs(self):
+        users, items, rows = nn.Embedding(9, 4), nn.Embedding(9, 4), torch.randint(9, (30, 2))
+        assert graph_of((users(rows[:, 0]) * items(rows[:, 1])).sum()).pairs == ()
+
     def test_a_tensor_that_is_read_twice_is_one_node(self):
         weight = torch.ones(3, requires_grad=True)
         graph = graph_of((weight * weight.detach() + weight).sum())

@@ -8,15 +8,18 @@ import functools
 import inspect
 import re
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from types import CodeType
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import BackwardCFunction
 
 from diagnostics.collectors.pytorch.saved_tensors import saved
+from diagnostics.facts.array import Array
 from diagnostics.facts.loss_graph import (
     BEGINNING,
     LEAF,
@@ -24,7 +27,6 @@ from diagnostics.facts.loss_graph import (
     LossGraph,
     Node,
     Operand,
-    RowsRead,
     Shape,
     numbers_at_start,
     rows_read,
@@ -32,6 +34,7 @@ from diagnostics.facts.loss_graph import (
 
 MOST_NODES = 50_000  # of a graph that are walked: some 100 ms
 LARGEST = 2**22  # numbers of a tensor that is read
+MOST_PAIRS, PAIRED = 2**17, 8  # rows of one lookup that are kept; pairs of lookups
 LAYER_INPUTS = {
     "Convolution": ("input", 0),
     "MkldnnRnnLayer": ("input", 0),
@@ -75,7 +78,7 @@ def loss_graph(nodes: Iterable[Any]) -> LossGraph:
     places = {node: index for index, node in enumerate(nodes)}
     shapes = [*map(_shapes, places), ()]  # the last is for all nodes that were not walked
     measured = [node for node in places if type(node).__name__ == "MmBackward0"][:PRODUCTS]
-    read = []
+    read, numbers = [], dict[int, Array]()
     with torch.no_grad(), torch._C.DisableTorchFunction():
         for node, index in places.items():
             operands = [_CONSTANT] * len(node.next_functions)
@@ -84,9 +87,23 @@ def loss_graph(nodes: Iterable[Any]) -> LossGraph:
                     before = places.get(given, len(places))
                     operands[side] = Operand(before, _shape(shapes[before], place))
             read.append(_read(node, _shape(shapes[index], 0), operands, node in measured))
+            looked_up = _looked_up(node, _operation(type(node).__name__))
+            if looked_up is not None and len(looked_up) <= MOST_PAIRS:
+                numbers[index] = looked_up
     if len(read) >= MOST_NODES:
         read.append(Node("Unread", None))
-    return LossGraph(tuple(read))
+    return LossGraph(tuple(read), pairs=tuple(islice(_pairs(read, numbers), PAIRED)))
+
+
+def _pairs(nodes: list[Node], numbers: dict[int, Array]) -> Iterator[Array]:
+    """Yield the numbers (n, 2) of the rows of one tensor that an operation compares."""
+    for node in nodes:
+        ends = [one.node for one in node.operands if one.node is not None]
+        if len(ends) != 2 or ends[0] == ends[1] or not all(end in numbers for end in ends):
+            continue
+        one, other = (nodes[end].operands[0].node for end in ends)
+        if one == other and len(numbers[ends[0]]) == len(numbers[ends[1]]):
+            yield np.stack([numbers[end] for end in ends], axis=1)
 
 
 def with_shapes(graph: LossGraph, prediction: Any, target: Any) -> LossGraph:
@@ -111,23 +128,29 @@ def _read(node: Any, shape: Shape | None, operands: list[Operand], measured: boo
         layer = ("self", 0) if operands[0].node is None else ("other", 1)
     if layer is not None and operands[layer[1]].node is None:
         operands[layer[1]] = _numbers_read(operands[layer[1]], saved(node, layer[0]), name == "MkldnnRnnLayer")
-    rows = _rows(node, name) if name in ("Index", "IndexSelect") else None
+    looked_up = _looked_up(node, name) if name in ("Index", "IndexSelect") else None
+    rows = None if looked_up is None else rows_read(looked_up, saved(node, "self_sym_sizes")[0])
     return Node(name, shape, tuple(operands), rows=rows)
 
 
-def _rows(node: Any, name: str) -> RowsRead | None:
-    """Return the rows that are looked up with one tensor of integers along the first axis."""
-    sizes = saved(node, "self_sym_sizes")
-    if name == "Index":
+def _looked_up(node: Any, name: str) -> Array | None:
+    """Return the numbers (n,) of the rows that are looked up with one tensor of integers along the first axis."""
+    if name not in ("Index", "IndexSelect", "Embedding"):
+        return None
+    sizes = (0,) if name == "Embedding" else saved(node, "self_sym_sizes")
+    if name == "Embedding":
+        index: Any = saved(node, "indices")
+    elif name == "Index":
         indices = saved(node, "indices")
-        index: Any = indices[0] if isinstance(indices, tuple) and len(indices) == 1 else None
+        index = indices[0] if isinstance(indices, tuple) and len(indices) == 1 else None
     else:
         index = saved(node, "index") if saved(node, "dim") == 0 else None
     if not _is_readable(index) or index.dtype not in (torch.int32, torch.int64) or not sizes:
         return None
     if not isinstance(sizes[0], int) or not 0 < index.numel() <= LARGEST:
         return None
-    return rows_read(index.cpu().numpy().reshape(-1), sizes[0])
+    looked_up: Array = index.cpu().numpy().reshape(-1)
+    return looked_up
 
 
 @functools.cache

@@ -10,11 +10,11 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
 from diagnostics.facts.course import RowLedger, Verdicts
-from diagnostics.facts.data import DatasetFacts, DatasetLength
+from diagnostics.facts.data import DatasetFacts, DatasetLength, FitData
 from diagnostics.facts.loss_graph import LEAF, LossGraph, Node
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.facts.training import StepHistory
-from diagnostics.text.join import count_of
+from diagnostics.text.join import count_of, listed
 
 MIN_ROWS = 8  # all identical: fewer rows may be an experiment
 MANY_ROWS = 64
@@ -44,7 +44,8 @@ class RepeatedBatch(Rule):
 
     ## What it does
     Reads training rows and counts those with distinct inputs. In a watched run, it also compares the batches used
-    in different steps, and counts how many rows of the predictions the first loss reads.
+    in different steps, and counts how many rows of the predictions the first loss reads. For a Keras `PyDataset`,
+    it checks whether the hooks that should change the rows between epochs are ever called.
 
     ## Why it is bad
     The dataset claims to have many rows but returns the same row for every index, or a generator yields its first
@@ -80,6 +81,8 @@ class RepeatedBatch(Rule):
     - The first loss reads the predictions only through an integer index of zeros and ones, with one value for each
       of at least 8 predictions. Such a mask should be boolean: as an index, it reads only rows 0 and 1, again and
       again.
+    - A `PyDataset` of the script has a method whose name begins with `on_`, Keras has no such hook, and the name
+      occurs nowhere else in the script. Usually it should load other rows before each epoch.
 
     ## Known problems
     In a table with few columns, rows naturally repeat. The second threshold (64 rows) therefore applies only to
@@ -237,6 +240,20 @@ class RepeatedBatch(Rule):
         if (prints != 0).sum() < STEPS or (prints != prints[0]).any() or length.rows < BATCHES * size:
             return None
         return self._of_batches(steps.total_steps, size, length.rows, batch, model)
+
+    @check
+    def from_hooks(self, data: FitData) -> Finding:
+        """Report a hook that should change the rows between epochs, and is never called."""
+        if not data.hook:
+            raise NotApplicable("needs a PyDataset with a hook that Keras does not have")
+        return self.found(
+            f"Neither Keras nor the script calls {data.kind}.{data.hook}: the hooks of a PyDataset are "
+            f"{listed(data.hooks)}. The rows, or whatever else this method should change between epochs, stay as "
+            "they were in the first epoch, so the model never sees the rest.",
+            fix=tuple(f"rename {data.hook} to {name}" for name in reversed(data.hooks)),
+            evidence={"hook": data.hook, "hooks": list(data.hooks)},
+            where=data.where,
+        )
 
     @check
     def from_graph(self, graph: LossGraph) -> Finding | None:

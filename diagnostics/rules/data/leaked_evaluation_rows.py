@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.data import DatasetFacts, HeldOutBefore, SameData, ShuffledSplit, SplitFacts
+from diagnostics.facts.array import Array
+from diagnostics.facts.data import DatasetFacts, FitData, HeldOutBefore, ShuffledSplit, SplitFacts
 from diagnostics.facts.inputs import InputFacts
+from diagnostics.facts.loss_graph import LossGraph
+from diagnostics.facts.metrics import MetricCall, MetricLedger
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.shared.near_copies import near_copies
 from diagnostics.text.join import among, capitalized, listed
@@ -17,6 +22,9 @@ MIN_SHARED = 5  # our choice: fewer equal rows may be chance
 ALL = 0.9  # our choice: if a new row is a duplicate with this probability, all new rows may well be
 OVERLAPPING = 0.5  # our choice: of the evaluation rows; after a split in time, none ends in a training window
 COPIED = 0.1  # our choice: of the evaluation rows, for measurements, which never repeat by nature
+MIN_PAIRS = 20
+SHARED_PAIRS = 0.1  # of the evaluated pairs, with their ids swapped
+BOTH_WAYS = 0.8  # of the evaluated pairs: with fewer, the direction of a pair may mean something
 NATURAL = 2.0  # times the share explained by duplicates in the training set, counted on a few hundred rows
 
 
@@ -33,7 +41,8 @@ class LeakedEvaluationRows(Rule):
     training data instead, such as `val_accuracy = evaluate(model, train_loader)`. With `tf.data`, it checks
     whether `take` and `skip` split a dataset that is reshuffled on every iteration. For a Keras model that is
     fitted several times, it checks whether the evaluation rows were used in an earlier fit, as happens when all
-    folds of a cross-validation train the same model.
+    folds of a cross-validation train the same model. In link prediction, it checks whether the pairs of an
+    evaluation were trained on with their ids swapped.
 
     ## Why it is bad
     The model may have memorised the rows that it was trained on, so the score is too high. Overfitting looks like
@@ -67,6 +76,14 @@ class LeakedEvaluationRows(Rule):
     - At least 90% of the evaluation rows were used in earlier fits, but none of them in the latest fit.
     - Each fit starts from the weights of the previous fit.
 
+    Up to 4,096 rows of at least 4 columns are also recognised if each column was multiplied and shifted anew for
+    each fit, as by a scaler that is fitted in each fold.
+
+    Swapped pairs are reported if at least 20 of the positive pairs that scikit-learn's `roc_auc_score` or
+    `average_precision_score` got, and at least 10%, are among the pairs that the first loss compares, with the ids
+    swapped, and at most 1% with the ids in the same order. Of at least 80% of the positive pairs, both directions
+    must be known: otherwise the graph may be directed.
+
     Rows are checked for near-duplicates only if at least 5 of their numbers hardly ever repeat in other rows.
     Near-duplicates are reported if these conditions hold:
 
@@ -91,7 +108,8 @@ class LeakedEvaluationRows(Rule):
     numbers, or rows interpolated between others (SMOTE). If the training set is large, only part of it is
     compared, so the true number of leaked rows is higher, and near-duplicates may go unnoticed. Rows clustered
     around more than a hundred prototypes look like near-duplicates, unless the prototypes are the classes. If only
-    a variable name in the script shows which data is held out, the finding is a note.
+    a variable name in the script shows which data is held out, the finding is a note. Swapped pairs
+    are found only in PyTorch, and only if the first batch holds most pairs of the training set.
 
     ## Sources
     Katherine Lee et al., "Deduplicating Training Data Makes Language Models Better" (2022), on train-test overlap
@@ -259,8 +277,10 @@ class LeakedEvaluationRows(Rule):
         )
 
     @check
-    def from_same(self, data: SameData) -> Finding:
+    def from_same(self, data: FitData) -> Finding:
         """Report an object that serves as both training and validation data."""
+        if not data.validates:
+            raise NotApplicable("needs an object that is also the validation data")
         return self.found(
             f"fit() got the same {data.kind} for training and for validation_data: all evaluation rows are "
             "also in the training set, so the validation score says nothing about new data.",
@@ -289,6 +309,46 @@ class LeakedEvaluationRows(Rule):
                 "seen": held.seen,
             },
         )
+
+    @check
+    def from_pairs(self, graph: LossGraph, metrics: MetricLedger) -> Finding | None:
+        """Look for pairs that are scored in training one way round, and in evaluation the other."""
+        held = [(call, pairs) for call in metrics.calls for pairs in call.pairs]
+        if not graph.pairs or not held:
+            raise NotApplicable("needs pairs of ids that a loss and a metric are about")
+        trained = np.concatenate(graph.pairs)
+        ids = 1 + max(int(pairs.max()) for pairs in (trained, *(pairs for _, pairs in held)))
+        known = _codes(trained, ids)
+        for call, pairs in held:
+            forth, back = _codes(pairs, ids), _codes(pairs[:, ::-1], ids)
+            turned = (pairs[:, 0] != pairs[:, 1]) & np.isin(back, known)
+            shared, either = int(turned.sum()), np.isin(back, np.concatenate([known, forth])).mean()
+            if shared < max(MIN_PAIRS, SHARED_PAIRS * len(pairs)) or either < BOTH_WAYS:
+                continue
+            if np.isin(forth, known).mean() <= SHARE:
+                return self._turned(call, shared, len(pairs))
+        return None
+
+    def _turned(self, call: MetricCall, shared: int, pairs: int) -> Finding:
+        return self.found(
+            f"{shared:,} of the {pairs:,} positive pairs of an evaluation ({shared / pairs:.0%}) are also in the "
+            "training set with their ids swapped: (v, u) is trained on where (u, v) is evaluated. The pairs are "
+            "stored in both directions, and the split has put the two directions on different sides. The model is "
+            "trained on the answers, so the evaluation score is higher than it would be on new pairs.",
+            fix=(
+                "split each pair once, then add the other direction to the training side: "
+                "pairs = pairs[pairs[:, 0] < pairs[:, 1]]",
+                "RandomLinkSplit(is_undirected=True)  # in PyTorch Geometric",
+            ),
+            evidence={"shared": shared, "evaluation_rows": pairs, "metric": call.metric},
+            where=call.where,
+        )
+
+
+def _codes(pairs: Array, ids: int) -> Array:
+    """Return a number for each pair of ids (n, 2), in their order."""
+    codes: Array = pairs[:, 0].astype(np.int64) * ids + pairs[:, 1]
+    return codes
 
 
 def _covered_share(splits: SplitFacts) -> float:

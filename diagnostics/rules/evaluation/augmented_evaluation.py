@@ -9,6 +9,7 @@ from diagnostics.facts.inputs import EvaluationDraws
 CHANGED = 0.2  # of the rows: a random flip changes half of them, rarer flips fewer
 CHANGE = 0.05  # of the distance between rows: less is rounding noise, as in dequantised pixels
 LIKENESS = 0.6  # correlation of a row with its earlier version: by chance up to 0.4 for 12 re-created rows
+NEARER = 4.5  # standard deviations above chance, of strongly changed rows: re-created ones have up to 3
 TURN = -0.2  # cosine of two consecutive changes: independent draws have -0.5
 
 
@@ -45,7 +46,9 @@ class AugmentedEvaluation(Rule):
     - The change from the second to the third evaluation partly undoes the change from the first to the second: the
       cosine of the two changes is at most -0.2.
     - Either the sorted values of a row, minus the mean of its class, have a correlation of at least 0.6 with those
-      of the same row in the first evaluation, or at least 10% of the rows have unchanged sorted values.
+      of the same row in the first evaluation, or at least 10% of the rows have unchanged sorted values, or these
+      sorted values are closer to those of the same row in other evaluations than to those of other rows in its
+      class, by at least 4.5 standard deviations of what random pairs within the class reach.
 
     The finding is a warning if the training rows come from the same underlying dataset. Otherwise it is a note,
     because the randomness may be intended.
@@ -64,7 +67,7 @@ class AugmentedEvaluation(Rule):
     @check
     def from_rounds(self, draws: EvaluationDraws) -> Finding | None:
         """Compare the same rows in several evaluations."""
-        if draws.changed < CHANGED or draws.change < CHANGE or draws.turn > TURN or draws.likeness < LIKENESS:
+        if draws.changed < CHANGED or draws.change < CHANGE or draws.turn > TURN or not _same_rows(draws):
             return None
         beneath = (
             " The training rows come from the same dataset and get the same transform." if draws.shared else ""
@@ -82,3 +85,8 @@ class AugmentedEvaluation(Rule):
             evidence=vars(draws),
             severity=None if draws.shared else "note",
         )
+
+
+def _same_rows(draws: EvaluationDraws) -> bool:
+    """Return whether each row still shows which row it was, and is not re-created."""
+    return draws.likeness >= LIKENESS or draws.nearer >= NEARER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.calls import ObjectLedger, RestoredWeights, RestoreFacts
+from diagnostics.facts.calls import COLLECTED, ObjectLedger, RestoredWeights, RestoreFacts
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.text.join import count_of
 
@@ -19,7 +19,8 @@ class WeightsKeptByReference(Rule):
     In a watched run, the rule checks at each `load_state_dict()` whether the loaded weights still share memory
     with the model, and how many steps the optimizer has taken since the script stored them. It also reports a
     module that reloads its own current weights (`a.load_state_dict(a.state_dict())`) while another module with the
-    same layers is trained.
+    same layers is trained, and state dicts that the script collects over several steps, in a list for example,
+    without copying them: to average them, as in federated learning, or to compare them.
 
     In the source code, the rule looks for a training loop that assigns the best model so far to a second name
     without copying it (`best_model = model`), or that stores the weights in a list or dict without copying them.
@@ -47,7 +48,8 @@ class WeightsKeptByReference(Rule):
 
     ## Thresholds
     The script must load the model's own weights at least one step after it stored them. If another model loads the
-    weights, they must have been stored at two or more different steps.
+    weights, they must have been stored at two or more different steps. Collected state dicts are reported if at
+    least 4, from different steps, are held at the same time, and the script has dropped none since the first.
 
     ## Known problems
     Only `diagnose run` and `diagnose lint` read the source. If the branch does not also store the score that it
@@ -66,7 +68,7 @@ class WeightsKeptByReference(Rule):
         """Look for weights that changed between being taken and being used."""
         wrong = [one for one in restores.stale if one.by_itself or one.times_taken >= SNAPSHOTS]
         if not wrong:
-            return None
+            return self._collected(restores)
         first = wrong[0]
         between = first.used_after - first.taken_after
         since = (
@@ -93,6 +95,21 @@ class WeightsKeptByReference(Rule):
             evidence=evidence,
             where=first.where,
             step=max(0, first.used_after - 1),
+        )
+
+    def _collected(self, restores: RestoreFacts) -> Finding | None:
+        if restores.held < COLLECTED:
+            return None
+        return self.found(
+            f"The script holds the results of `state_dict()` from {restores.held} different steps, and all of "
+            "them share the model's memory. They are not copies: each has the weights of the latest step. Their "
+            "average is just these weights, and a comparison shows no change.",
+            fix=(
+                "states.append(copy.deepcopy(model.state_dict()))",
+                "{name: value.clone() for name, value in model.state_dict().items()}",
+            ),
+            evidence={"held": restores.held},
+            where=restores.where,
         )
 
     @check

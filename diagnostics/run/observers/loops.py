@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.facts.calls import RestoreFacts
 from diagnostics.report.build import extended
 from diagnostics.run.looks import of_loop
 from diagnostics.taps.tap import subscribe
@@ -173,6 +174,9 @@ class LoopObserver:
     def _examine_evaluation(self, watching: Any, facts: tuple[Any, ...]) -> None:
         """Evaluate the rules on facts that are known only when the model is evaluated, or after its training."""
         training = self._of_watch[watching]
+        if any(isinstance(fact, RestoreFacts) for fact in facts):  # weights kept over several trainings of a model
+            while training.examined is None and training.continues is not None:
+                training = training.continues
         if training.examined is not None:
             training.extend(facts)
         elif isinstance(training.watching, Over):

@@ -75,6 +75,20 @@ def test_names_a_model_that_all_folds_train(prepare, judge):
     )
 
 
+@pytest.mark.parametrize(("one_model", "found"), [(True, 1), (False, 0)])
+def test_names_folds_that_are_scaled_anew(one_model, found):
+    def script():
+        model = made()
+        for number in range(4):
+            model = model if one_model else made()
+            train, test = folds_of != number, folds_of == number
+            middle, spread = X[train].mean(axis=0), X[train].std(axis=0)
+            model.fit((X[train] - middle) / spread, Y[train], verbose=0)
+            model.evaluate((X[test] - middle) / spread, Y[test], verbose=0)
+
+    assert len(leaks(script)) == found
+
+
 @pytest.mark.parametrize("prepare", [anew, set_back])
 def test_says_nothing_where_each_fold_begins_anew(prepare):
     assert leaks(lambda: folds(prepare, "evaluate")) == []

@@ -25,10 +25,11 @@ from diagnostics.collectors.keras.replayable import can_be_read
 from diagnostics.collectors.keras.values import current
 from diagnostics.collectors.shared.input_sample import Collected, samples, samples_of_batches, take_arrays
 from diagnostics.collectors.shared.repeated_rows import row_keys
+from diagnostics.collectors.shared.rescaled_rows import RescaledRows
 from diagnostics.collectors.source.mixed_passes import held_in, mixed_in
 from diagnostics.collectors.source.read import parsed
 from diagnostics.facts.array import Array
-from diagnostics.facts.data import HeldOutBefore, SameData, ShuffledPredictions, ShuffledSplit
+from diagnostics.facts.data import FitData, HeldOutBefore, ShuffledPredictions, ShuffledSplit
 from diagnostics.facts.inputs import InputFacts, InputSample
 from diagnostics.taps import keras as taps
 from diagnostics.taps.tap import subscribe
@@ -38,7 +39,7 @@ CALLS = 4  # of `evaluate` and `predict` of one model that are looked at
 FEW, TOGETHER = 16, 64  # pictures; calls of `predict` with fewer are put together, up to so many of them
 
 Samples = Mapping[str, InputSample]
-Delivered = InputFacts | ShuffledSplit | ShuffledPredictions | HeldOutBefore | SameData
+Delivered = InputFacts | ShuffledSplit | ShuffledPredictions | HeldOutBefore | FitData
 
 MOST = 2**17  # rows of a fit that are remembered; of more none are
 FITS = 32  # of a model that are followed: folds are fewer, and an agent that fits each batch has thousands
@@ -116,7 +117,7 @@ class Evaluations:
 
     def _look_for_cuts(self, model: Any, training: Any, validation: Any) -> None:
         if training is validation and is_finite(training):
-            self._listeners[model][1](SameData("tf.data.Dataset"))
+            self._listeners[model][1](FitData("tf.data.Dataset", validates=True))
         split = split_of(training, validation)
         if split is not None:
             self._listeners[model][1](split)
@@ -200,6 +201,7 @@ class _Fits:
         earlier: of those before it.
         ended: the weights at its end; None while it runs.
         found: the fits after which such rows were evaluated.
+        rows: of all of them, which may be scaled anew for each.
     """
 
     count: int
@@ -207,6 +209,7 @@ class _Fits:
     earlier: Array
     ended: Array | None
     found: set[int]
+    rows: RescaledRows
 
 
 class Folds:
@@ -222,14 +225,16 @@ class Folds:
         before = self._fits.pop(model, None)
         if self._begun[model] > FITS:
             return
-        keys = _keys(x)
+        inputs = _inputs(x)
+        keys = row_keys(inputs)
         if keys is None or not model.built:
             return
         if before is None or before.ended is None or not np.array_equal(before.ended, _weights(model)):
-            self._fits[model] = _Fits(1, keys, np.empty(0, np.uint64), None, set())
+            self._fits[model] = _Fits(1, keys, np.empty(0, np.uint64), None, set(), RescaledRows(inputs, keys))
         else:
+            keys = before.rows.fitted(inputs, keys)
             earlier = np.union1d(before.earlier, before.latest)
-            self._fits[model] = _Fits(before.count + 1, keys, earlier, None, before.found)
+            self._fits[model] = _Fits(before.count + 1, keys, earlier, None, before.found, before.rows)
 
     def fit_ended(self, model: Any) -> None:
         """Remember the weights, to know whether they are set otherwise before the next fit."""
@@ -241,9 +246,11 @@ class Folds:
         fits = self._fits.get(model)
         if fits is None or fits.count < 2 or fits.count in fits.found or len(fits.found) >= EVALUATIONS:
             return None
-        keys = _keys(x)
+        inputs = _inputs(x)
+        keys = row_keys(inputs)
         if keys is None or len(keys) < LEAST or np.isin(fits.latest, fits.earlier).mean() < SHARED:
             return None
+        keys = fits.rows.known(inputs, keys)
         seen = np.isin(keys, fits.earlier)
         if seen.mean() < SEEN or np.isin(keys, fits.latest).mean() > NEW:
             return None
@@ -253,16 +260,17 @@ class Folds:
         return HeldOutBefore(fits.count, len(fits.found), len(keys), int(seen.sum()))
 
 
-def _keys(x: Any) -> Array | None:
+def _inputs(x: Any) -> list[Array]:
+    """Return the inputs of a call; none if they cannot be read, or are too many."""
     if x is None or not can_be_read((x, None)):
-        return None
+        return []
     if any(isinstance(part, tf.data.Dataset | np.memmap) for part in keras.tree.flatten(x)):
-        return None  # the latter lie on a disk
+        return []  # the latter lie on a disk
     inputs = list(inputs_of((x,)).values())
     rows = {len(part) for part in inputs if part.ndim > 1}
     if len(rows) != 1 or not all(part.ndim > 1 for part in inputs) or not 0 < rows.pop() <= MOST:
-        return None
-    return row_keys(inputs)
+        return []
+    return inputs
 
 
 def _weights(model: Any) -> Array:

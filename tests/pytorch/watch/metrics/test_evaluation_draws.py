@@ -11,10 +11,10 @@ from diagnostics.run.observer import ScriptObserver
 
 
 class Rows(Dataset):
-    def __init__(self, change):
+    def __init__(self, change, rows=120):
         given = torch.Generator().manual_seed(0)
-        self.x, self.y = torch.randn(120, 1, 6, 6, generator=given), torch.arange(120) % 3
-        self.x += torch.rand(120, 1, 1, 1, generator=given) * 4
+        self.x, self.y = torch.randn(rows, 1, 6, 6, generator=given), torch.arange(rows) % 3
+        self.x += torch.rand(rows, 1, 1, 1, generator=given) * 4
         self.change = change
 
     def __len__(self):
@@ -24,11 +24,11 @@ class Rows(Dataset):
         return self.change(self.x[place]), self.y[place]
 
 
-def found(change, evaluation=None, validate=lambda x: x):
+def found(change, evaluation=None, validate=lambda x: x, rows=120):
     run = ScriptObserver()
     try:
         torch.manual_seed(0)
-        train, held_out = random_split(Rows(change), [90, 30])
+        train, held_out = random_split(Rows(change, rows), [rows * 3 // 4, rows // 4])
         if evaluation is not None:
             held_out = Rows(evaluation)
         model = nn.Sequential(nn.Flatten(), nn.Linear(36, 3))
@@ -41,7 +41,7 @@ def found(change, evaluation=None, validate=lambda x: x):
                 optimizer.step()
             model.eval()
             with torch.no_grad():
-                for x, _ in DataLoader(held_out, 30):
+                for x, _ in DataLoader(held_out, rows // 4):
                     model(validate(x))
     finally:
         run.close()
@@ -58,6 +58,16 @@ def test_a_split_of_one_augmented_dataset_is_found(change):
     assert found(change)["augmented-evaluation"] == "warning"
 
 
+def blurred(x):
+    """Turn, shift and dim a picture, and add noise as large as itself."""
+    turned = torch.rot90(x, int(torch.randint(4, ())), (1, 2)).roll(int(torch.randint(6, ())), 2)
+    return turned * (0.3 + torch.rand(())) + torch.randn_like(x)
+
+
+def test_strongly_augmented_rows_are_found():
+    assert found(blurred, rows=400)["augmented-evaluation"] == "warning"
+
+
 def test_a_dataset_of_its_own_gets_a_note():
     assert found(flip, flip)["augmented-evaluation"] == "note"
 
@@ -69,6 +79,10 @@ def test_a_dataset_of_its_own_gets_a_note():
 )
 def test_others_are_not(change, evaluation):
     assert "augmented-evaluation" not in found(change, evaluation)
+
+
+def test_many_rows_that_are_made_up_again_are_not():
+    assert "augmented-evaluation" not in found(torch.randn_like, rows=400)
 
 
 def test_noise_that_the_loop_adds_is_its_own():

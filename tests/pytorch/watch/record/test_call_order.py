@@ -205,8 +205,58 @@ def test_all_patches_are_taken_off():
     assert (nn.Module.state_dict, nn.Module.load_state_dict, torch.autograd.backward) == before
 
 
+class TestCollectedStateDicts:
+    def held(self, keep):
+        kept = []
+        facts = watched(after_step=lambda model: keep(kept, model)).get(RestoreFacts)
+        return 0 if facts is None else facts.held
+
+    def test_in_a_list(self):
+        assert self.held(lambda kept, model: kept.append(model.state_dict())) == 6
+
+    def test_also_where_files_are_written_beside(self):
+        def keep(kept, model):
+            torch.save(model.state_dict(), io.BytesIO())
+            kept.append(model.state_dict())
+            torch.save(model.state_dict(), io.BytesIO())
+
+        assert self.held(keep) == 6
+
+    @pytest.mark.parametrize(
+        "copied", [copy.deepcopy, lambda state: {key: one.clone() for key, one in state.items()}]
+    )
+    def test_of_copies(self, copied):
+        assert self.held(lambda kept, model: kept.append(copied(model.state_dict()))) < 2
+
+    def test_of_the_parameters_themselves(self):
+        assert self.held(lambda kept, model: kept.append(model.state_dict(keep_vars=True))) < 2
+
+    def test_of_the_latest_and_the_best(self):
+        def keep(kept, model):
+            kept[1:] = [model.state_dict()]
+            if len(kept) == 1:
+                kept.insert(0, kept[0])
+
+        assert self.held(keep) <= 3
+
+
 @pytest.mark.usefixtures("held")
 class TestKeptWeights:
+    def test_collected_after_their_trainings(self):
+        heard, states = [], []
+        release = calls.hold(lambda fault: None, lambda model, facts: heard.append(facts))
+        model = mlp()
+        for _ in range(6):
+            watch = TorchWatcher(model, [optimizer := torch.optim.SGD(model.parameters(), lr=0.05)], 2)
+            optimizer.zero_grad()
+            inputs, labels = batch(0)
+            nn.functional.cross_entropy(model(inputs), labels).backward()
+            optimizer.step()
+            watch.close()
+            states.append(model.state_dict())
+        release()
+        assert [facts.held for facts in heard] == [4]
+
     def test_that_are_the_best_by_chance(self):
         kept = []
 

@@ -99,3 +99,15 @@ def test_average_of_chosen_labels_is_not_followed(seen):
     metrics.f1_score(CLASSES, CLASSES, pos_label=0)
     metrics.recall_score(CLASSES, CLASSES)
     assert [call.average for call in seen.calls] == [None, "binary"]
+
+
+def test_pairs_of_the_positive_rows_are_found(seen):
+    torch = pytest.importorskip("torch")
+    edges, others = torch.arange(200).reshape(2, 100), torch.arange(198).reshape(99, 2)
+    metrics.roc_auc_score(CLASSES, ANSWERS[:, 1])
+    metrics.accuracy_score(CLASSES, CLASSES)
+    scores, classes = seen.calls
+    assert any(np.array_equal(pairs, edges.T) for pairs in scores.pairs)
+    assert all(pairs.shape == (100, 2) for pairs in scores.pairs)
+    assert classes.pairs == ()
+    del others

@@ -3,9 +3,10 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import RowLedger, Verdicts
-from diagnostics.facts.data import DatasetFacts, DatasetLength
+from diagnostics.facts.data import DatasetFacts, DatasetLength, FitData
 from diagnostics.facts.loss_graph import LEAF, LossGraph, Node, Operand, RowsRead
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
+from diagnostics.facts.where import Where
 from diagnostics.rules.batch.repeated_batch import RepeatedBatch
 from tests.support.courses import history, judge
 
@@ -288,3 +289,23 @@ class TestMaskOfIntegers:
     def test_needs_a_lookup(self):
         with pytest.raises(NotApplicable):
             RULE.from_graph(LossGraph((Node("Mean", ()),)))
+
+
+def test_fires_on_a_hook_that_nothing_calls():
+    hook = FitData(
+        "Tiles",
+        hook="on_epoch_start",
+        hooks=("on_epoch_begin", "on_epoch_end"),
+        where=Where("train.py", 7, "Tiles"),
+    )
+    finding = RULE.from_hooks(hook)
+    assert (finding.severity, finding.evidence["hook"], str(finding.where)) == (
+        "warning",
+        "on_epoch_start",
+        "train.py:7 in Tiles",
+    )
+
+
+def test_says_nothing_of_data_without_such_a_hook():
+    with pytest.raises(NotApplicable):
+        RULE.from_hooks(FitData("Tiles", validates=True))

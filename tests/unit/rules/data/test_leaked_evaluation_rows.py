@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.data import DatasetFacts, SameData, ShuffledSplit, SplitFacts
+from diagnostics.facts.data import DatasetFacts, FitData, ShuffledSplit, SplitFacts
 from diagnostics.facts.inputs import InputFacts, InputSample
+from diagnostics.facts.loss_graph import LossGraph
+from diagnostics.facts.metrics import MetricCall, MetricLedger
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.data.leaked_evaluation_rows import LeakedEvaluationRows
 from tests.support.sources import written
@@ -34,6 +36,40 @@ class TestFires:
 
     def test_from_one_in_a_hundred_on(self):
         assert RULE.from_splits(SplitFacts(4000, 4000, 500, 500, 5, ("0", "1"))) is not None
+
+
+class TestPairs:
+    EDGES = np.array([(one, other) for one in range(20) for other in range(one + 1, 20)])
+
+    def finding(self, trained, evaluated):
+        call = MetricCall("roc_auc_score", np.ones(4), np.ones(4), pairs=(evaluated,))
+        return RULE.from_pairs(LossGraph((), pairs=(trained,)), MetricLedger(calls=(call,)))
+
+    def split(self, pairs, share=0.8):
+        order = np.random.default_rng(0).permutation(len(pairs))
+        cut = int(share * len(pairs))
+        return pairs[order[:cut]], pairs[order[cut:]]
+
+    def test_both_directions_split_at_random(self):
+        finding = self.finding(*self.split(np.concatenate([self.EDGES, self.EDGES[:, ::-1]])))
+        assert (finding.severity, finding.evidence["evaluation_rows"]) == ("warning", 76)
+        assert finding.evidence["shared"] > 50
+
+    def test_both_directions_of_a_split_of_pairs(self):
+        trained, evaluated = self.split(self.EDGES)
+        assert self.finding(np.concatenate([trained, trained[:, ::-1]]), evaluated) is None
+
+    def test_evaluated_on_training_pairs(self):
+        trained, _ = self.split(self.EDGES)
+        both = np.concatenate([trained, trained[:, ::-1]])
+        assert self.finding(both, both[::2]) is None
+
+    def test_a_directed_graph_with_mutual_edges(self):
+        assert self.finding(*self.split(np.concatenate([self.EDGES, self.EDGES[::2, ::-1]]))) is None
+
+    def test_not_applicable_without_pairs(self):
+        with pytest.raises(NotApplicable, match="pairs of ids"):
+            RULE.from_pairs(LossGraph(()), MetricLedger())
 
 
 class TestOnRowsThatRepeatByNature:
@@ -166,5 +202,5 @@ def test_fires_on_two_cuts_of_a_shuffle_that_is_reshuffled():
 
 
 def test_fires_on_one_object_for_both():
-    finding = LeakedEvaluationRows().from_same(SameData("tf.data.Dataset"))
+    finding = LeakedEvaluationRows().from_same(FitData("tf.data.Dataset", validates=True))
     assert finding.severity == "warning"

@@ -20,8 +20,12 @@ def test_as_a_note_where_the_draw_may_be_meant():
 
 @pytest.mark.parametrize(
     "other",
-    [{"changed": 0.0}, {"change": 0.01}, {"turn": 0.9}, {"likeness": 0.1}],
+    [{"changed": 0.0}, {"change": 0.01}, {"turn": 0.9}, {"likeness": 0.3, "nearer": 3.0}],
     ids=["the same rows", "little noise", "changed in place", "made up again"],
 )
 def test_silent_on_others(other):
     assert RULE.from_rounds(dataclasses.replace(FLIPPED, **other)) is None
+
+
+def test_fires_on_rows_that_little_is_left_of():
+    assert RULE.from_rounds(dataclasses.replace(FLIPPED, likeness=0.3, nearer=6.0)).severity == "warning"

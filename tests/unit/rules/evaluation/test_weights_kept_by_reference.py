@@ -37,8 +37,17 @@ class TestFires:
         finding = judge(RULE.from_restores, restored(taken=480))
         assert finding.severity == "warning"
 
+    @pytest.mark.parametrize("held", [4, 8])
+    def test_on_state_dicts_that_are_collected(self, held):
+        where = Where("train.py", 28, "<module>")
+        finding = judge(RULE.from_restores, RestoreFacts(0, (), 0, held, where))
+        assert (finding.severity, finding.evidence, finding.where) == ("warning", {"held": held}, where)
+
 
 class TestSilent:
+    def test_where_a_few_checkpoints_are_variables(self):
+        assert judge(RULE.from_restores, RestoreFacts(0, (), 0, 3)) is None
+
     def test_where_no_weights_were_stale(self):
         assert judge(RULE.from_restores, RestoreFacts(12, (), 0)) is None
 

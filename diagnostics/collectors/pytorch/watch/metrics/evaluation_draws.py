@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, W
 from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import EvaluationDraws
 
-ROUNDS = 4  # of evaluation that are kept, the first ones: 64 KiB each at most
-MIN_ROWS, MAX_ROWS = 12, 32  # rows
+ROUNDS = 4  # of evaluation that are kept, the first ones: 256 KiB each at most
+MIN_ROWS, MAX_ROWS = 12, 128  # rows
 KEPT = 0.1  # of the rows
 NUMBERS = 512  # of a row, evenly spread
+ORDERS = 200  # in which rows are dealt out within their class, to know how alike they are by chance
 
 
 @dataclass
@@ -92,6 +94,7 @@ def _compared(rounds: list[Array], labels: Array, shared: bool) -> EvaluationDra
         change=change / spread if spread else 0.0,
         turn=float((one * other).sum()) / size if size else 0.0,
         likeness=_likeness(first, second, labels),
+        nearer=_nearer(rounds, labels),
         shared=shared,
     )
 
@@ -107,6 +110,21 @@ def _likeness(first: Array, second: Array, labels: Array) -> float:
     one, other = (_within_class(rows, labels) for rows in (one, other))
     size = float(np.linalg.norm(one) * np.linalg.norm(other))
     return float((one * other).sum()) / size if len(one) >= MIN_ROWS and size else 0.0
+
+
+def _nearer(rounds: list[Array], labels: Array) -> float:
+    """Return by how many standard deviations rows are more like themselves than like others of their class."""
+    parts = [_within_class(np.sort(rows, axis=1), labels) for rows in rounds]
+    sizes = [int(size) for size in np.unique(labels, return_counts=True)[1] if size > 1]
+    if not sizes:
+        return 0.0
+    alike = np.sum([one @ other.T for one, other in combinations(parts, 2)], axis=0)
+    rng, own = np.random.default_rng(0), np.arange(len(alike))
+    groups = np.split(own, np.cumsum(sizes)[:-1])
+    orders = (np.concatenate([rng.permutation(group) for group in groups]) for _ in range(ORDERS))
+    chance = np.array([alike[own, order].sum() for order in orders])
+    spread = float(chance.std())
+    return (float(np.trace(alike)) - float(chance.mean())) / spread if spread else 0.0
 
 
 def _within_class(rows: Array, labels: Array) -> Array:

@@ -316,6 +316,7 @@ class CallOrder:
         self._passes_end: int | None = None
         self._loads = self._num_stale = 0
         self._stale: list[RestoredWeights] = []
+        self._held: tuple[int, Where | None] = (0, None)
         calls.join(self)
 
     def close(self) -> None:
@@ -397,6 +398,11 @@ class CallOrder:
             if len(self._stale) < STALE:
                 self._stale.append(stale)
 
+    def holds(self, state_dicts: int) -> None:
+        """Record how many state dicts of different steps the script holds, which share the model's memory."""
+        if state_dicts > self._held[0]:
+            self._held = state_dicts, script_line()
+
     def read(self) -> None:
         """Read from the device."""
         if self.first is not None and self._sample is not None:
@@ -405,9 +411,15 @@ class CallOrder:
 
     def facts(self) -> tuple[ClipFacts | LoadedKeys | RestoreFacts | ScaledClipFacts | StepOrderFacts, ...]:
         """Return what was heard, as far as it was read."""
-        loads = RestoreFacts(self._loads, tuple(self._stale), self._num_stale) if self._loads else None
+        loads = RestoreFacts(self._loads, tuple(self._stale), self._num_stale, *self._held)
         unfit = calls.loaded_into(self) if self._unfit is None else self._unfit
-        found = (*unfit, self._order(), self.clips.facts(), loads, self.scaled.facts())
+        found = (
+            *unfit,
+            self._order(),
+            self.clips.facts(),
+            loads if self._loads or loads.held else None,
+            self.scaled.facts(),
+        )
         return tuple(facts for facts in found if facts is not None)
 
     def _order(self) -> StepOrderFacts | None:

@@ -18,7 +18,7 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.pytorch.local_tensors import local
 from diagnostics.collectors.shared.script_line import script_line
-from diagnostics.facts.calls import LoadedKeys, RestoreFacts
+from diagnostics.facts.calls import COLLECTED, LoadedKeys, RestoreFacts
 from diagnostics.taps import torch as taps
 from diagnostics.taps.tap import Unsubscribe, subscribe
 
@@ -55,6 +55,7 @@ class ScriptCalls:
         self._state_dicts = StateDicts(self._steps_now)
         # The latest load into each, and numbers of parameters that it left as they were.
         self._unfit: IdentityMap[nn.Module, tuple[LoadedKeys, Samples]] = IdentityMap()
+        self._collected: IdentityMap[nn.Module, None] = IdentityMap()  # was reported outside of its training
         self._lock = threading.Lock()
 
     @property
@@ -69,7 +70,7 @@ class ScriptCalls:
 
         Args:
             on_fault: called with a fault of this library; then nothing is heard any more.
-            on_load: called with a module whose training is over, and with a load of its weights.
+            on_load: called with a module whose training is over, and with what became of its weights.
         """
         holder = on_fault, on_load
         with self._lock:
@@ -200,11 +201,17 @@ class ScriptCalls:
 
     def _takes(self, result: Any, module: nn.Module, *arguments: Any, **options: Any) -> None:
         if not arguments and options.get("destination") is None:  # else it is a part of another's
-            self._state_dicts.take(module, result)
+            held = self._state_dicts.take(module, result)
             first = first_trainable(module)
-            for listener in self._listeners:
-                if first is not None and listener.owns(first) and len(listener.saved_after) < MAX_SAVED:
+            owners = [one for one in self._listeners if first is not None and one.owns(first)]
+            for listener in owners:
+                listener.holds(held)
+                if len(listener.saved_after) < MAX_SAVED:
                     listener.saved_after.add(max(0, listener.steps - 1))
+            if held == COLLECTED and not owners and module not in self._collected:
+                self._collected[module] = None
+                for _, on_load in self._holders:
+                    on_load(module, RestoreFacts(0, (), 0, held, script_line()))
 
     def _loads(self, module: nn.Module, state: Any = None, *_: Any, **options: Any) -> None:
         state = options.get("state_dict", state)
@@ -288,12 +295,14 @@ class _Weights:
         taken_after: after how many steps `state_dict` was called.
         kept: how many of the state dicts were still held when the next was taken, some steps later.
         latest: a tensor of the latest one.
+        held: a tensor of each state dict since the script let go of one, by the steps after which it was taken.
     """
 
     past: int = 0
     taken_after: set[int] = field(default_factory=set)
     kept: int = 0
     latest: weakref.ref[Tensor] | None = None
+    held: dict[int, weakref.ref[Tensor]] = field(default_factory=dict)
 
 
 @dataclass
@@ -335,22 +344,28 @@ class StateDicts:
         """Record the end of a training, by the first trainable parameter of its model."""
         self._weights.setdefault(first, _Weights()).past += steps
 
-    def take(self, module: nn.Module, state: Any) -> None:
-        """Record what `state_dict` of a module returned."""
+    def take(self, module: nn.Module, state: Any) -> int:
+        """Record what `state_dict` of a module returned; return how many of different steps are held."""
         first = first_trainable(module)
         if not isinstance(state, dict) or not state or first is None:
-            return
+            return 0
         weights = self._weights.setdefault(first, _Weights())
         after = self._steps_of(first)
         if weights.latest is not None and weights.latest() is not None and after not in weights.taken_after:
             weights.kept += 1
         if len(weights.taken_after) < TIMES:
             weights.taken_after.add(after)
-        taken = _Taken(weakref.ref(module), after)
+        taken, memory = _Taken(weakref.ref(module), after), _memory_of(module)
+        if not all(_is_in(kept(), memory) for steps, kept in weights.held.items() if steps != after):
+            weights.held.clear()  # a variable of the script has got another: it keeps no list of them
         for value in list(state.values()) if len(state) <= MARKED else _some(state):
             if type(value) is Tensor or type(value) is nn.Parameter:
                 self._taken[value] = taken
                 weights.latest = weakref.ref(value)
+                known = weights.held.get(after, lambda: None)() is not None or len(weights.held) >= TIMES
+                if type(value) is Tensor and _is_in(value, memory) and not known:
+                    weights.held[after] = weights.latest
+        return len(weights.held)
 
     def load(self, module: nn.Module, state: Mapping[str, Any]) -> Load | None:
         """Describe the load of a state dict into a module; None if none of its parameters is trainable."""
@@ -392,6 +407,16 @@ class StateDicts:
 def first_trainable(module: nn.Module) -> nn.Parameter | None:
     """Return the first trainable parameter of a module; None if it has none."""
     return next((parameter for parameter in module.parameters() if parameter.requires_grad), None)
+
+
+def _memory_of(module: nn.Module) -> set[int]:
+    """Return the addresses of the trainable parameters of a module."""
+    plain = (one for one in module.parameters() if type(one) is nn.Parameter and one.requires_grad)
+    return {one.data_ptr() for one in plain if one.numel() and not one.is_meta}
+
+
+def _is_in(tensor: Tensor | None, memory: set[int]) -> bool:
+    return tensor is not None and not tensor.is_meta and tensor.data_ptr() in memory
 
 
 def _some(state: Mapping[str, Any]) -> list[Any]:
