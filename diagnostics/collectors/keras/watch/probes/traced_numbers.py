@@ -24,7 +24,7 @@ class TracedNumbers(WatchProbe):
         super().__init__(subject)
         self._model = subject._model
         self._end: Callable[[], object] = lambda: None
-        self._read: list[tuple[Any, frozenset[str]]] | None = None
+        self._read: list[tuple[Any, str]] | None = None
         self._at_trace: dict[tuple[int, str], float] = {}
         self._stale: dict[tuple[int, str], int] = {}  # steps with another number than when they were traced
         self._steps, self._found = 0, tuple[SettingFacts, ...]()
@@ -67,19 +67,16 @@ class TracedNumbers(WatchProbe):
         self._at_trace, self._stale = self._numbers(), {}
 
     def _numbers(self) -> dict[tuple[int, str], float]:
-        return {
-            (id(one), name): value
-            for one, names in self._read or ()
-            for name, value in vars(one).items()
-            if name in names and type(value) in (int, float)
-        }
+        values = (((id(one), name), vars(one).get(name)) for one, name in self._read or ())
+        return {key: value for key, value in values if type(value) in (int, float)}
 
 
-def _read_in(model: Any) -> Iterator[tuple[Any, frozenset[str]]]:
-    """Yield a model, its layers and its loss, each with the public attributes that its traced methods read."""
+def _read_in(model: Any) -> Iterator[tuple[Any, str]]:
+    """Yield the public attributes of a model, its layers and its loss that hold a number and that a step reads."""
     for one in [*model._flatten_layers()[:OBJECTS], getattr(model, "loss", None)]:
         if hasattr(one, "__dict__") and not isinstance(one, type):
-            yield one, frozenset(name for name in _names(type(one)) if not name.startswith("_"))
+            numbers = {name for name, value in vars(one).items() if type(value) in (int, float)}
+            yield from ((one, name) for name in numbers & _names(type(one)) if not name.startswith("_"))
 
 
 def _names(kind: type) -> set[str]:
