@@ -14,9 +14,9 @@ import pytest
 
 from diagnostics.api.explain import explain
 from diagnostics.api.message_table import message_table
-from diagnostics.collectors.crash.messages.compile_table import compiled
 from diagnostics.collectors.crash.messages.table import TABLE, all_messages
 from tests.unit.crash.further_examples import MORE, WHOLE
+from tools.compile_table import compiled
 
 TRACEBACK = """\
 Traceback (most recent call last):
@@ -124,7 +124,7 @@ def first_match(example):
 
 class TestTable:
     def test_is_compiled_from_its_files(self):
-        assert TABLE.read_text("utf-8") == compiled()  # python -m diagnostics...messages.compile_table
+        assert TABLE.read_text("utf-8") == compiled()  # python -m tools.compile_table
 
     EXAMPLES = [(row, example) for row in ALONE for example in row.examples]
 
