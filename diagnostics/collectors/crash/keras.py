@@ -162,17 +162,8 @@ def _label_beyond_outputs(crash: Crash, found: Found) -> LabelBeyondOutputs | No
         label=int(found["label"]),
         labels=np.array(found["labels"].split(), dtype=np.int64),
         num_outputs=int(found["outputs"]),
-        outputs_setting=_outputs_setting(crash),
+        outputs_setting=DENSE,
     )
-
-
-def _outputs_setting(crash: Crash) -> str:
-    call = next(calls(crash), None)
-    if call is not None and hasattr(call.model, "num_classes"):  # KerasHub's tasks
-        return f"{type(call.model).__name__}.from_preset(..., num_classes={{}})"
-    if call is None and any(frame.file.startswith("keras_hub") for frame in crash.facts.frames):
-        return "num_classes={} where the classifier is made"
-    return DENSE
 
 
 _KERAS_LOSS = "keras/src/losses/losses.py"
