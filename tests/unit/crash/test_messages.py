@@ -319,18 +319,6 @@ class TestFixes:
         assert [finding.rule for finding in report.findings] == ["labels-in-inputs"]
 
 
-def test_positions_of_an_image_of_another_size():
-    text = TRACEBACK.format(
-        exception="RuntimeError",
-        message="The size of tensor a (5) must match the size of tensor b (197) at non-singleton dimension 1",
-    ).replace("loss = step(model, batch)", "embeddings = x + self.position_embeddings")
-    (finding,) = explain(text).findings
-    assert finding.message == (
-        "The input has 5 positions, but the model's position table has 197. As image patches plus one class "
-        "token, that is 2 x 2, but the model was built for 14 x 14."
-    )
-
-
 def test_a_stranger_s_error_is_none_of_ours():
     for exception, message in [
         ("KeyError", "'learning_rate'"),
