@@ -86,15 +86,14 @@ def _of_kind(crash: Crash, file: str, base: str) -> _FailedLayer | None:
 
 
 def _path(crash: Crash, position: int) -> str | None:
-    """Name a module by its path: the variable that holds the outermost model with it, then `a.b[0]`."""
+    """Name a module by its path: the class of the outermost model with it, then `a.b[0]`; None of that model."""
     failed = crash.variables[position]["self"]
-    for number, variables in enumerate(crash.variables[: position + 1]):
+    for variables in crash.variables[: position + 1]:
         owner: Any = variables.get("self")
         parts = owner.named_modules() if _is_module(owner) else ()
         name = next((name for name, module in parts if module is failed), None)
         if name is not None:
-            variable = _variable(crash, number, owner)
-            return (variable or type(owner).__name__) + _access(name) if variable or name else None
+            return type(owner).__name__ + _access(name) if name else None
     return None
 
 
@@ -102,17 +101,6 @@ def _access(name: str) -> str:
     """Write a name of `named_modules` as Python does: `net.0` becomes `.net[0]`."""
     parts = [part for part in name.split(".") if part and part not in _WRAPPERS]
     return "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in parts)
-
-
-def _variable(crash: Crash, before: int, module: Any) -> str | None:
-    """Return the user's own name for a model, from the innermost of the frames that called it."""
-    frames = list(zip(crash.facts.frames, crash.variables, strict=False))[:before]
-    for variables in (variables for frame, variables in reversed(frames) if frame.yours):
-        own = getattr(variables.get("self"), "__dict__", {})
-        held: dict[str, Any] = {**variables, **{f"self.{name}": value for name, value in own.items()}}
-        if (name := next((name for name, value in held.items() if value is module), None)) is not None:
-            return name
-    return None
 
 
 def _path_in_code(crash: Crash, file: str) -> str | None:
