@@ -130,8 +130,6 @@ def _linear(crash: Crash, found: Found) -> LayerMisfit | None:
     if not layer.is_known or (layer.module is not None and layer.module.in_features != wanted):
         return None
     shape = layer.shape if layer.shape and layer.shape[-1] == got else None
-    if shape is None and not columns:
-        shape = (got,)
     return LayerMisfit(
         wanted,
         got,
