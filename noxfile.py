@@ -237,7 +237,7 @@ def scoreboard(session: nox.Session) -> None:
 
 @nox.session(requires=["env"], venv_backend="none", default=False)
 def lint(session: nox.Session) -> None:
-    """Check style and types: ruff on everything, mypy on diagnostics."""
+    """Check style and types: ruff on everything, mypy on diagnostics and tools."""
     _python(session, "-m", "ruff", "check", ".")
     _python(session, "-m", "ruff", "format", "--check", ".")
     # Code that the book shows is narrower, so that it fits on a page.

@@ -163,7 +163,10 @@ class TestText:
         then = "".join(traceback.format_exception(failure(lambda: int("three"))))
         report = diagnostics.explain(f"{first}\nagain:\n{then}")
         assert report.findings == ()
-        assert "(IndexError), is one that a rule knows" in report.crash.nature
+        assert (report.crash.exception, report.title) == (
+            "ValueError",
+            "explained the failure on line 12, one of 2 in the text",
+        )
 
     def test_of_several_failures_the_last_where_none_is_recognised(self):
         texts = ["".join(traceback.format_exception(failure(lambda t=t: int(t)))) for t in ("three", "four")]

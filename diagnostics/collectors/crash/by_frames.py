@@ -16,7 +16,7 @@ from diagnostics.collectors.crash.live.expression import is_check, told, values_
 from diagnostics.collectors.tracebacks.nature import advice_in, kind_apart_from_refusals, package_of
 from diagnostics.collectors.tracebacks.python_errors import MOST_READ, held, parsed
 from diagnostics.collectors.tracebacks.unknown_errors import entries, of_packages, tables
-from diagnostics.facts.crash import CrashFacts, FrameFacts, KnownFailure
+from diagnostics.facts.crash import CrashFacts, KnownFailure
 
 from .frames import Crash
 
@@ -46,7 +46,6 @@ def refused_call(crash: CrashFacts) -> tuple[KnownFailure, ...]:
     if exception not in _IMPORTS and kind_apart_from_refusals(crash) is not None:
         return ()
     shown = said if len(said) <= MOST_SAID else f"{said[:MOST_SAID].rsplit(' ', 1)[0]} ..."
-    called = _called(crash.frames)
     groups = found | {
         "library": package_of(last),
         "function": last.function,
@@ -54,7 +53,6 @@ def refused_call(crash: CrashFacts) -> tuple[KnownFailure, ...]:
         "values": values_told(crash),
         "told": told(crash),
         "at": "" if crash.where is None else f", at {crash.where}",
-        "called": f" in the call of {called}" if called and called != f"{last.function}()" else "",
         "look": _look_of(crash),
         "said": shown,
         "path": last.file,
@@ -80,13 +78,6 @@ def _called_without_arguments(line: str) -> str | None:
     if len(calls) != 1 or calls[0].args or calls[0].keywords or not isinstance(calls[0].func, ast.Attribute):
         return None
     return ast.unparse(calls[0].func.value)
-
-
-def _called(frames: tuple[FrameFacts, ...]) -> str | None:
-    """Name the library's function that the user's innermost line led to; None if its name says nothing."""
-    own = max((n for n, frame in enumerate(frames) if frame.yours), default=-1)
-    names = (frame.function.rpartition(".")[2] for frame in frames[own + 1 :]) if own >= 0 else iter(())
-    return next((f"{name}()" for name in names if not of_packages("passed").match(name)), None)
 
 
 def line_cause(crash: Crash) -> KnownFailure | None:

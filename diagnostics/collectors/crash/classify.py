@@ -8,10 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 
-from diagnostics.collectors.tracebacks import python_errors
 from diagnostics.collectors.tracebacks.unknown_errors import entries
 from diagnostics.facts.crash import KnownFailure, Symptom
-from diagnostics.text.join import capitalized
 
 from . import (
     cuda,
@@ -85,17 +83,8 @@ def _proved(proof: Proof, crash: Crash, known: KnownFailure | None = None) -> Kn
     """Report what the values prove, before what the message is usually about."""
     said = crash.facts.first_line or crash.facts.exception
     if known is None:
-        return KnownFailure(proof.rule, f"{proof.cause}{_usual(crash)}", proof.fixes, said)
+        return KnownFailure(proof.rule, proof.cause, proof.fixes, said)
     return replace(known, cause=f"{proof.cause} {known.cause}", fixes=(*proof.fixes, *known.fixes))
-
-
-def _usual(crash: Crash) -> str:
-    """Say what usually leaves out an entry of that name, after a sentence that says which one it is."""
-    told = python_errors.proved(crash.facts) if crash.facts.exception == "KeyError" else None
-    first, _, more = (told or "").partition(": ")
-    if " has no " not in first:
-        return f" {told}" if told else ""
-    return f" {capitalized(more)}" if more != "print its keys." else ""
 
 
 def _of_message(crash: Crash, cut: bool) -> list[Symptom]:

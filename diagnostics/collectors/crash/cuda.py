@@ -156,8 +156,6 @@ def _datasets(crash: Crash) -> Iterator[tuple[str, Any]]:
                 yield name, value.dataset
     for variables in reversed(crash.own()):
         for name, value in variables.items():
-            if isinstance(value, Mapping):
-                name, value = f'{name}["train"]', value.get("train")
             if any(kind.__name__ == "Dataset" for kind in type(value).__mro__):
                 yield name, value
 

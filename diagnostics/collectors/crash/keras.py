@@ -29,7 +29,7 @@ from .frames import Crash, Recognisers
 from .messages.table import Found, find
 from .messages.table import sizes as known_sizes
 from .messages.table import sizes_or_none as sizes
-from .pytorch import NAMELESS, column_lengths, differing_sizes, ragged_lengths
+from .pytorch import column_lengths, differing_sizes, ragged_lengths
 
 RECOGNISERS = Recognisers()
 
@@ -163,17 +163,8 @@ def _label_beyond_outputs(crash: Crash, found: Found) -> LabelBeyondOutputs | No
         label=int(found["label"]),
         labels=np.array(found["labels"].split(), dtype=np.int64),
         num_outputs=int(found["outputs"]),
-        outputs_setting=_outputs_setting(crash),
+        outputs_setting=DENSE,
     )
-
-
-def _outputs_setting(crash: Crash) -> str:
-    call = next(calls(crash), None)
-    if call is not None and hasattr(call.model, "num_classes"):  # KerasHub's tasks
-        return f"{type(call.model).__name__}.from_preset(..., num_classes={{}})"
-    if call is None and any(frame.file.startswith("keras_hub") for frame in crash.facts.frames):
-        return "num_classes={} where the classifier is made"
-    return DENSE
 
 
 _KERAS_LOSS = "keras/src/losses/losses.py"
@@ -241,9 +232,6 @@ def _token_beyond_embedding(crash: Crash, found: Found) -> TokenBeyondEmbedding 
     return TokenBeyondEmbedding(offending=int(found["id"]), rows=int(found["rows"]))
 
 
-_ROWS = ("tensors", "element", "value", "x")
-
-
 @RECOGNISERS.reading("keras-ragged")
 def _ragged_columns(crash: Crash, found: Found) -> RaggedColumns | None:
     match found.kind:
@@ -252,25 +240,18 @@ def _ragged_columns(crash: Crash, found: Found) -> RaggedColumns | None:
             shapes = (known_sizes(one), known_sizes(other)) if "," in one else None
             return RaggedColumns(clash=differing_sizes(one, other), shapes=shapes)
         case "nested":
-            return RaggedColumns(lengths=ragged_lengths(crash.inward(), _ROWS, _row_lengths))
+            return RaggedColumns()
         case "collated":
             collated = any(frame.file.startswith("datasets/utils/tf_utils") for frame in crash.facts.frames)
             return RaggedColumns() if collated else None
-    lengths = ragged_lengths(({"x": call.x} for call in calls(crash)), _ROWS, _row_lengths)
+    lengths = ragged_lengths(({"x": call.x} for call in calls(crash)), ("x",), _row_lengths)
     return RaggedColumns(lengths=lengths) if lengths else None
 
 
-def _row_lengths(value: Any, name: str = NAMELESS) -> dict[str, tuple[int, ...]]:
+def _row_lengths(value: Any) -> dict[str, tuple[int, ...]]:
     import numpy as np
 
-    if isinstance(value, Mapping):
-        return {c: s for key, part in value.items() for c, s in _row_lengths(part, str(key)).items()}
-    if isinstance(value, tuple):
-        return {c: s for part in value for c, s in _row_lengths(part, name).items()}
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        value = list(value)
-    lengths = column_lengths(value)
-    return {name: lengths[NAMELESS]} if NAMELESS in lengths else {}
+    return column_lengths(list(value) if isinstance(value, np.ndarray) and value.dtype == object else value)
 
 
 @RECOGNISERS.reading("text-inputs")

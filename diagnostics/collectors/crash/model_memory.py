@@ -17,7 +17,6 @@ from diagnostics.facts.crash.memory import ModelMemory
 from .frames import Crash
 
 _BATCH_NAMES = ("batch", "inputs", "model_inputs", "xb", "images", "input_ids")
-_TOKEN_NAMES = ("input_ids", "token_ids")
 
 
 def model_memory(crash: Crash) -> ModelMemory | None:
@@ -27,7 +26,6 @@ def model_memory(crash: Crash) -> ModelMemory | None:
         return None
     model = max(models, key=_weight_bytes)
     weights = _weight_bytes(model)
-    rows, length = _batch(crash, model)
     if is_keras_model(model):
         optimizer, computed = getattr(model, "optimizer", None), 0
         gradients, held = _bytes(model.trainable_weights), _bytes(_keras_state(optimizer))
@@ -45,8 +43,7 @@ def model_memory(crash: Crash) -> ModelMemory | None:
         optimizer_state=held or _state_to_come(optimizer, gradients),
         present=weights + computed + held,
         library="keras" if is_keras_model(model) else "torch",
-        batch_rows=rows,
-        batch_length=length,
+        batch_rows=_batch(crash, model),
     )
 
 
@@ -117,32 +114,21 @@ def dtype_bytes(name: str) -> int | None:
     return int(bits[0]) // 8 if bits else 1 if name.endswith("bool") else None
 
 
-def _batch(crash: Crash, model: Any) -> tuple[int | None, int | None]:
-    """Return the rows of the batch that the model was called with, and the tokens of each row."""
+def _batch(crash: Crash, model: Any) -> int | None:
+    """Return the rows of the batch that the model was called with."""
     for variables in crash.inward():
         if variables.get("self") is model and "args" in variables:  # torch.nn.Module's own call
-            rows, length = _rows({"given": variables["args"], **variables.get("kwargs", {})})
+            rows = _rows({"given": variables["args"], **variables.get("kwargs", {})})
             if rows is not None:
-                return rows, length
+                return rows
     for variables in reversed(crash.own()):
         for name in _BATCH_NAMES:
-            rows, length = _rows({name: variables.get(name)})
+            rows = _rows({name: variables.get(name)})
             if rows is not None:
-                return rows, length
-    return None, None
+                return rows
+    return None
 
 
-def _rows(named: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    parts = {name.rpartition(".")[2]: part for name, part in flat(named).items()}
-    tensors = {name: part for name, part in parts.items() if is_tensor(part) and part.ndim}
-    if not tensors:
-        return None, None
-    tokens = next((tensors[name] for name in (*_TOKEN_NAMES, *tensors) if name in tensors), None)
-    return int(next(iter(tensors.values())).shape[0]), _length(tokens)
-
-
-def _length(tokens: Any) -> int | None:
-    """Return the tokens in a row, if that is what these are: integers (rows, length)."""
-    if not is_tensor(tokens) or tokens.ndim != 2 or tokens.is_floating_point() or tokens.shape[1] < 2:
-        return None
-    return int(tokens.shape[1])
+def _rows(named: Mapping[str, Any]) -> int | None:
+    tensors = (part for part in flat(named).values() if is_tensor(part) and part.ndim)
+    return next((int(tensor.shape[0]) for tensor in tensors), None)

@@ -23,7 +23,6 @@ from diagnostics.facts.crash.data import (
     TokenBeyondEmbedding,
     TokensMissing,
 )
-from diagnostics.facts.crash.shapes import PositionsDiffer
 from diagnostics.facts.loss_contracts import functions_for
 from diagnostics.facts.pipeline import OUTPUTS_SETTING
 
@@ -350,11 +349,3 @@ def _checkpoint_keys_differ(crash: Crash, found: Found) -> CheckpointKeysDiffer 
     if not missing and not unexpected:
         return None
     return CheckpointKeysDiffer("" if model is None else model[1], missing, unexpected)
-
-
-@NEXT.reading("torch-element-wise")
-def _positions(crash: Crash, found: Found) -> PositionsDiffer | None:
-    """Recognise a table of positions by the line that adds it: the input is its first operand."""
-    if found.kind != "operands" or not of_packages("adds_positions").search(crash.facts.frames[-1].code or ""):
-        return None
-    return PositionsDiffer(int(found["one"]), int(found["other"]))

@@ -8,7 +8,6 @@ from typing import Any
 
 from diagnostics.collectors.tracebacks import no_traceback
 from diagnostics.collectors.tracebacks.clean import with_underscores
-from diagnostics.collectors.tracebacks.nature import error_category
 from diagnostics.collectors.tracebacks.parse import (
     LAUNCHERS,
     NO_EXCEPTION,
@@ -108,7 +107,7 @@ def read_text(text: str) -> _Explained:
                     if not own:
                         tail = tail or explained
                 elif position and _may_be_caught(ordered[0], failure):
-                    return _title(found_failures, ordered[0]), _beside(ordered[0].last, failure)
+                    return _title(found_failures, ordered[0]), ordered[0].last
                 else:
                     return explained
     if tail is not None:
@@ -186,16 +185,6 @@ def _cut_off(text: str) -> _Explained | None:
     if found := symptoms(Crash(crash, log=text), cut=False):
         return _WITHOUT_END, crash, *found
     return (_WITHOUT_END, crash) if frames and _FORWARD not in text else None
-
-
-def _beside(fatal: CrashFacts, caught: Failure) -> CrashFacts:
-    """Mention an earlier failure that a rule knows: the program went on after it, so it may not be the cause."""
-    kind = error_category(fatal)
-    earlier = (
-        f"An earlier failure, on line {caught.line} of the text ({caught.last.exception}), is one that a rule "
-        "knows, but the program went on after it: if it led to this one, pass that traceback alone."
-    )
-    return replace(fatal, nature=earlier if kind is None else f"{kind} {earlier}")
 
 
 def _nothing_in(text: str) -> str:

@@ -24,7 +24,6 @@ from diagnostics.facts.crash.shapes import (
 )
 
 from .frames import Crash, Recognisers
-from .keras import calls
 from .messages.table import Found, find_each, sizes, sizes_or_none
 
 RECOGNISERS = Recognisers()
@@ -87,15 +86,14 @@ def _of_kind(crash: Crash, file: str, base: str) -> _FailedLayer | None:
 
 
 def _path(crash: Crash, position: int) -> str | None:
-    """Name a module by its path: the variable that holds the outermost model with it, then `a.b[0]`."""
+    """Name a module by its path: the class of the outermost model with it, then `a.b[0]`; None of that model."""
     failed = crash.variables[position]["self"]
-    for number, variables in enumerate(crash.variables[: position + 1]):
+    for variables in crash.variables[: position + 1]:
         owner: Any = variables.get("self")
         parts = owner.named_modules() if _is_module(owner) else ()
         name = next((name for name, module in parts if module is failed), None)
         if name is not None:
-            variable = _variable(crash, number, owner)
-            return (variable or type(owner).__name__) + _access(name) if variable or name else None
+            return type(owner).__name__ + _access(name) if name else None
     return None
 
 
@@ -103,17 +101,6 @@ def _access(name: str) -> str:
     """Write a name of `named_modules` as Python does: `net.0` becomes `.net[0]`."""
     parts = [part for part in name.split(".") if part and part not in _WRAPPERS]
     return "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in parts)
-
-
-def _variable(crash: Crash, before: int, module: Any) -> str | None:
-    """Return the user's own name for a model, from the innermost of the frames that called it."""
-    frames = list(zip(crash.facts.frames, crash.variables, strict=False))[:before]
-    for variables in (variables for frame, variables in reversed(frames) if frame.yours):
-        own = getattr(variables.get("self"), "__dict__", {})
-        held: dict[str, Any] = {**variables, **{f"self.{name}": value for name, value in own.items()}}
-        if (name := next((name for name, value in held.items() if value is module), None)) is not None:
-            return name
-    return None
 
 
 def _path_in_code(crash: Crash, file: str) -> str | None:
@@ -143,8 +130,6 @@ def _linear(crash: Crash, found: Found) -> LayerMisfit | None:
     if not layer.is_known or (layer.module is not None and layer.module.in_features != wanted):
         return None
     shape = layer.shape if layer.shape and layer.shape[-1] == got else None
-    if shape is None and not columns:
-        shape = (got,)
     return LayerMisfit(
         wanted,
         got,
@@ -354,35 +339,24 @@ def _weights(crash: Crash) -> WeightsMisfit | None:
     return WeightsMisfit("model" if named is None else named[1], weights, pretrained) if weights else None
 
 
-def _misfit(crash: Crash, found: Found, wanted: int, shape: Shape, axis: int) -> LayerMisfit | None:
+def _misfit(found: Found, wanted: int, shape: Shape, axis: int) -> LayerMisfit | None:
     layer, got = found.get("layer"), shape[axis]
     if got is None:
         return None
-    return LayerMisfit(wanted, got, _class(crash, layer), layer, None, shape, axis, library="keras")
-
-
-def _class(crash: Crash, name: str | None) -> str | None:
-    """Look the layer up by its name in the model that the frames hold; what has no name is the model itself."""
-    if name is None:
-        return "model"
-    for call in calls(crash):
-        flat: Callable[[], Any] = getattr(call.model, "_flatten_layers", list)
-        for layer in flat():
-            if layer.name == name:
-                return type(layer).__name__
-    return None
+    # What has no name is the model itself.
+    return LayerMisfit(wanted, got, None if layer else "model", layer, None, shape, axis, library="keras")
 
 
 @RECOGNISERS.reading("keras-axes")
 def _keras_axes(crash: Crash, found: Found) -> AxesMisfit | None:
     bound = {"min_": "at least ", "max_": "at most "}.get(found.get("bound") or "", "")
     shape = None if found.get("shape") is None else sizes_or_none(found["shape"])
-    return _other_axes(crash, found, f"{bound}{found['wanted']}", int(found.get("got") or len(shape or ())), shape)
+    return _other_axes(found, f"{bound}{found['wanted']}", int(found.get("got") or len(shape or ())), shape)
 
 
-def _other_axes(crash: Crash, found: Found, wanted: str, got: int, shape: Shape | None) -> AxesMisfit:
+def _other_axes(found: Found, wanted: str, got: int, shape: Shape | None) -> AxesMisfit:
     layer = found.get("layer")
-    return AxesMisfit(wanted, got, _class(crash, layer), layer, shape, library="keras")
+    return AxesMisfit(wanted, got, None if layer else "model", layer, shape, library="keras")
 
 
 @RECOGNISERS.reading("keras-axis", "keras-whole-shape")
@@ -392,13 +366,13 @@ def _keras_shape(crash: Crash, found: Found) -> LayerMisfit | AxesMisfit | None:
     if not wanted or not shape:
         return None
     if (along := found.number("axis")) is not None:
-        return _misfit(crash, found, int(found["wanted"]), shape, along % len(shape))
+        return _misfit(found, int(found["wanted"]), shape, along % len(shape))
     if len(wanted) == 2 and len(shape) > 2 and wanted[1] is not None and shape[-1] is not None:
-        return _misfit(crash, found, wanted[1], shape, len(shape) - 1)
+        return _misfit(found, wanted[1], shape, len(shape) - 1)
     if len(wanted) != len(shape):
-        return _other_axes(crash, found, str(len(wanted)), len(shape), shape)
+        return _other_axes(found, str(len(wanted)), len(shape), shape)
     for axis in reversed(range(len(wanted))):
         size, got = wanted[axis], shape[axis]
         if size is not None and got is not None and size != got:
-            return _misfit(crash, found, size, shape, axis)
+            return _misfit(found, size, shape, axis)
     return None

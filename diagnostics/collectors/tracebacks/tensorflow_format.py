@@ -6,10 +6,8 @@ name before the sentence and its arguments after it; AutoGraph prints a tracebac
 
 from __future__ import annotations
 
-import ast
 import linecache
 import re
-from contextlib import suppress
 from dataclasses import replace
 
 from diagnostics.collectors.isolation.patching import FROZEN
@@ -55,7 +53,7 @@ def unwrapped(crash: CrashFacts) -> CrashFacts:
 
     What else the message held (the node, the operation, the arguments of the layer) stays, after the sentence.
     """
-    message = _ANSI.sub("", _unquoted(crash.message))
+    message = _ANSI.sub("", crash.message)
     name, listed, after = crash.exception, [], []
     in_data = "IteratorGetNext" in message and "{{node" in message  # in a function that the dataset calls
     hidden = message.startswith("Graph execution error:") or in_data
@@ -89,14 +87,6 @@ def unwrapped(crash: CrashFacts) -> CrashFacts:
         frames=(*crash.frames, *new),
         unhide=_unhide(crash, in_data) if hidden and not any(frame.yours for frame in new) else None,
     )
-
-
-def _unquoted(message: str) -> str:
-    """A KeyError writes its message as a literal."""
-    if message[:1] in ("'", '"') and "Exception encountered when calling" in message:
-        with suppress(ValueError, SyntaxError):
-            return str(ast.literal_eval(message))
-    return message
 
 
 def _bare(message: str) -> tuple[str, list[str]]:

@@ -21,7 +21,6 @@ class ModelMemory:
             None if not known.
         library: ``torch`` or ``keras``: decides only the wording of a fix.
         batch_rows: examples in the batch; None if no batch was found.
-        batch_length: tokens in each row of it; None if it holds no tokens.
     """
 
     model: str
@@ -32,7 +31,6 @@ class ModelMemory:
     present: int | None = None
     library: Literal["torch", "keras"] = "torch"
     batch_rows: int | None = None
-    batch_length: int | None = None
 
     @property
     def total(self) -> int:

@@ -122,18 +122,5 @@ class WeightsMisfit:
     pretrained: bool = False
 
 
-@frozen
-class PositionsDiffer:
-    """A table of positions was added to an input of another length.
-
-    Attributes:
-        length: of the input.
-        rows: of the table.
-    """
-
-    length: int
-    rows: int
-
-
-ShapeSymptom = LayerMisfit | AxesMisfit | OperandsMisfit | ReshapeMisfit | WeightsMisfit | PositionsDiffer
+ShapeSymptom = LayerMisfit | AxesMisfit | OperandsMisfit | ReshapeMisfit | WeightsMisfit
 """What is recognised of shapes that do not fit."""

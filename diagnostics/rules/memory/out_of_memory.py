@@ -295,8 +295,6 @@ def _added(symptom: OutOfMemoryCrash) -> str:
     if need is None or need.batch_rows is None:
         return ""
     rows = join.count_of(need.batch_rows, "row")
-    if need.batch_length is not None:
-        rows += f" of {need.batch_length} tokens"
     if symptom.allocated is not None and need.present is not None and symptom.allocated > need.present:
         added = in_bytes(symptom.allocated - need.present)
         return (
@@ -444,5 +442,4 @@ def _evidence(symptom: OutOfMemoryCrash) -> dict[str, object]:
         "gradients_bytes": need and need.gradients,
         "optimizer_state_bytes": need and need.optimizer_state,
         "batch_rows": need and need.batch_rows,
-        "batch_length": need and need.batch_length,
     }

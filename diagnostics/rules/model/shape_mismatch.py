@@ -12,7 +12,6 @@ from diagnostics.facts.crash.shapes import (
     AxesMisfit,
     LayerMisfit,
     OperandsMisfit,
-    PositionsDiffer,
     ReshapeMisfit,
     Shape,
     WeightsMisfit,
@@ -186,31 +185,6 @@ class ShapeMismatch(MessageRule):
                     for name, (saved, built) in symptom.weights.items()
                 },
             },
-            where=crash.where,
-        )
-
-    @check
-    def from_positions(self, crash: CrashFacts, symptom: PositionsDiffer) -> Finding | None:
-        """Compare the length of the input, or its number of patches, with the table of positions."""
-        length, rows = symptom.length, symptom.rows
-        side, built = (math.isqrt(max(0, size - 1)) for size in (length, rows))
-        of_patches = min(side, built) > 1 and (side**2, built**2) == (length - 1, rows - 1)
-        patches = (
-            f" As image patches plus one class token, that is {side} x {side}, but the model was built for "
-            f"{built} x {built}."
-            if of_patches
-            else ""
-        )
-        return self.found(
-            f"The input has {length} positions, but the model's position table has {rows}.{patches}",
-            fix=(
-                "resize the images to the size that the model was built for"
-                if of_patches
-                else "truncate or pad the input to the model's length",
-                "build the model for this size: image_size=..., max_length=...; a trained position table can be "
-                "interpolated",
-            ),
-            evidence={"length": length, "rows": rows},
             where=crash.where,
         )
 

@@ -162,16 +162,6 @@ class TestKerasHub:
             )
 
     @pytest.mark.exhaustive
-    def test_outputs_are_set_where_the_classifier_is_made(self):
-        live, text = explained(hub_failure(2))
-        assert live.message == text.message
-        assert live.message.startswith(
-            "The labels range from 0 to 2, so there are at least 3 classes, but the model ends in 2 "
-        )
-        assert live.fix == "DistilBertTextClassifier.from_preset(..., num_classes=3)"
-        assert text.fix == "num_classes=3 where the classifier is made"
-
-    @pytest.mark.exhaustive
     def test_tokens_past_the_vocabulary_and_rows_past_the_positions(self):
         for finding in explained(hub_failure(3, token=99)):
             assert finding.message.startswith("This batch contains the id 99, but the embedding has 50 rows")

@@ -107,14 +107,6 @@ class TestLayers:
             assert first == "indices[0,0] = 12 is not in [0, 10)"
             assert rest[:3] == ["[Op:GatherV2]", "In Embedding.call()", "Arguments received by Embedding.call():"]
 
-    def test_a_key_error_is_unquoted(self):
-        class Picky(keras.Model):
-            def call(self, inputs):
-                return inputs["pixels"]
-
-        for crash in crashes(failure(lambda: Picky()({"x": X}))):
-            assert (crash.exception, crash.first_line, crash.where.function) == ("KeyError", "pixels", "call")
-
 
 class TestAutoGraph:
     def test_the_users_line_is_not_the_generated_one(self):

@@ -9,7 +9,6 @@ import traceback
 
 import pytest
 import torch
-from datasets import Dataset, DatasetDict
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from transformers import DistilBertConfig, DistilBertForSequenceClassification
@@ -177,17 +176,6 @@ class TestLabels:
         assert labels.num_outputs == 2
         assert labels.labels_from == "the rows of loader that were read"
         assert sorted(set(labels.labels.tolist())) == [0, 1, 2]
-
-    def test_are_read_from_the_split_that_a_loader_was_made_of(self):
-        corpus = DatasetDict({"train": Dataset.from_dict({"text": ["a", "b", "c"], "label": [0, 1, 2]})})
-
-        def train():
-            splits, logits = corpus, torch.zeros(3, 2, device="meta")
-            wait(f"{splits} {logits.shape} {ASSERT}")
-
-        _, labels = symptoms(train)
-        assert sorted(labels.labels.tolist()) == [0, 1, 2]
-        assert labels.labels_from == 'the rows of splits["train"] that were read'
 
     def test_and_the_fix_is_in_the_words_of_the_model(self):
         def step():

@@ -14,9 +14,9 @@ import pytest
 
 from diagnostics.api.explain import explain
 from diagnostics.api.message_table import message_table
-from diagnostics.collectors.crash.messages.compile_table import compiled
 from diagnostics.collectors.crash.messages.table import TABLE, all_messages
 from tests.unit.crash.further_examples import MORE, WHOLE
+from tools.compile_table import compiled
 
 TRACEBACK = """\
 Traceback (most recent call last):
@@ -124,7 +124,7 @@ def first_match(example):
 
 class TestTable:
     def test_is_compiled_from_its_files(self):
-        assert TABLE.read_text("utf-8") == compiled()  # python -m diagnostics...messages.compile_table
+        assert TABLE.read_text("utf-8") == compiled()  # python -m tools.compile_table
 
     EXAMPLES = [(row, example) for row in ALONE for example in row.examples]
 
@@ -317,18 +317,6 @@ class TestFixes:
         message = "No gradients provided for any variable: ['k:0']."
         report = explain(text.format(exception="ValueError", message=message))
         assert [finding.rule for finding in report.findings] == ["labels-in-inputs"]
-
-
-def test_positions_of_an_image_of_another_size():
-    text = TRACEBACK.format(
-        exception="RuntimeError",
-        message="The size of tensor a (5) must match the size of tensor b (197) at non-singleton dimension 1",
-    ).replace("loss = step(model, batch)", "embeddings = x + self.position_embeddings")
-    (finding,) = explain(text).findings
-    assert finding.message == (
-        "The input has 5 positions, but the model's position table has 197. As image patches plus one class "
-        "token, that is 2 x 2, but the model was built for 14 x 14."
-    )
 
 
 def test_a_stranger_s_error_is_none_of_ours():

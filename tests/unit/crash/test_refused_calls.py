@@ -62,15 +62,6 @@ def test_a_check_in_a_call_is_told_in_its_own_words(case):
     assert finding.message.endswith(" says: no teapots")
 
 
-def test_the_function_that_the_users_line_calls_is_named():
-    through = "".join(
-        f'{PACKAGES}/keras/src/brew.py", line {line}, in {function}\n    return f(x)\n  File "'
-        for line, function in ((7, "error_handler"), (8, "brew"))
-    )
-    (finding,) = explained(f"{through}{PACKAGES}/keras/src/brew.py", "pour")
-    assert "in the call of brew(), at /home/ada/train.py:8 in main. pour (keras/src/brew.py:90)" in finding.message
-
-
 def test_advice_in_the_message_comes_first():
     message = "Teapots cannot be stacked. Please pass stack=False, or use a kettle."
     (finding,) = explained(f"{PACKAGES}/trl/data.py", "stack", message=message)

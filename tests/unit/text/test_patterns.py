@@ -58,7 +58,6 @@ def of_unknown_errors():
         "label_kernel",
         "set_to_block",
         "passes_on",
-        "adds_positions",
         "difference_in_loss",
     )
     of_names = [

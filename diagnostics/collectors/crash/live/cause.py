@@ -134,13 +134,10 @@ def _attribute(message: str, failed: Expression, node: ast.Attribute) -> Proof |
     held = attributes_of(value)
     within = {name: part for name, part in held.items() if _has(part, node.attr)}
     inner = next((name for name in ("module", "_orig_mod", "model", "base_model") if name in within), None)
-    if inner is not None:
-        told = described(within[inner])
-        return _proof("attribute within", failed, source, value, name=node.attr, inner=inner, within=told)
-    names = {*held, *(name for kind in type(value).__mro__ for name in kind.__dict__)}
-    names = {name for name in names if is_a(name, str) and not name.startswith("__")}
-    near = difflib.get_close_matches(node.attr, sorted(names), n=1, cutoff=0.6)
-    return _proof("attribute misspelt", failed, source, value, name=node.attr, near=near[0]) if near else None
+    if inner is None:
+        return None
+    told = described(within[inner])
+    return _proof("attribute within", failed, source, value, name=node.attr, inner=inner, within=told)
 
 
 def _has(value: Any, name: str) -> bool:

@@ -29,8 +29,6 @@ _ASKED = ("shape", "dtype", "device", "ndim", "requires_grad", "size", "mode", "
 _METHODS: Mapping[str, Callable[..., Any]] = {
     "size": lambda array, axis=None: array.shape if axis is None else array.shape[axis],
     "dim": lambda array: len(array.shape),
-    "ndimension": lambda array: len(array.shape),
-    "numel": lambda array: array.numel(),
 }
 """Methods of tensors that only tell a shape."""
 _OPERATORS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
@@ -86,9 +84,6 @@ def attribute_of(value: Any, name: str) -> Any:
     held = attributes_of(value)
     if name in held:
         return held[name]
-    fields = getattr(type(value), "_fields", None)
-    if is_a(value, tuple) and isinstance(fields, tuple) and name in fields:
-        return tuple.__getitem__(value, fields.index(name))
     return of_class if of_class is None or type(of_class) in (*_NUMBERS, str, tuple, list, dict) else MISSING
 
 
@@ -102,8 +97,7 @@ def keys_of(value: Any) -> list[Any] | None:
     within = held.get("data") if "Mapping" in {kind.__name__ for kind in type(value).__mro__} else None
     if isinstance(within, dict):  # a UserDict, as transformers' BatchEncoding is
         return list(dict.keys(within))
-    modules = held.get("_modules") if class_of(value) == "ModuleDict" else None
-    return list(modules) if isinstance(modules, dict) else None
+    return None
 
 
 def length_of(value: Any) -> int | None:
@@ -112,8 +106,6 @@ def length_of(value: Any) -> int | None:
     for kind in kinds:
         if is_a(value, kind):
             return int(kind.__len__(value))
-    if is_a(value, range):
-        return len(value)
     if is_array(value):
         return int(value.shape[0]) if len(value.shape) else None
     return None
@@ -199,18 +191,12 @@ def _described(value: Any, parts: bool) -> str:
     if is_a(value, str):
         text = str.__str__(value)
         return f"the string {text[:MOST_CHARACTERS]!r}" + ("..." if len(text) > MOST_CHARACTERS else "")
-    if is_a(value, type):
-        return f"the class {type.__dict__['__name__'].__get__(value)}"
     if is_a(value, types.ModuleType):
         return f"the module {value.__dict__.get('__name__')}"
-    if is_a(value, types.FunctionType, types.MethodType, types.BuiltinFunctionType):
-        return f"the function {value.__name__}"
     if is_of_library(value) and class_of(value) == "Size":
         return str(tuple(value))
     if is_array(value):
         return _array(value)
-    if is_of_library(value) and class_of(value) in ("dtype", "device"):
-        return str(value)
     if is_of_library(value) and hasattr(value, "mode") and hasattr(value, "getbands"):
         return f"an image of mode {value.mode}, {value.size[0]} x {value.size[1]}"
     if (keys := keys_of(value)) is not None:

@@ -1,7 +1,7 @@
 """The table of messages: one row per wording of an error, in the order in which they are compared with a text.
 
-The rows are written as TOML, one file per rule, and read from `table.json`, which `compile_table` makes of them. A
-call reads one file, and compiles only the patterns whose words are in the text.
+The rows are written as TOML, one file per rule, and read from `table.json`, which `tools.compile_table` makes of
+them. A call reads one file, and compiles only the patterns whose words are in the text.
 """
 
 from __future__ import annotations

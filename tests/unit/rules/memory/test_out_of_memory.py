@@ -18,7 +18,6 @@ ADAM = ModelMemory(
     optimizer_state=512 * MIB,
     present=GIB,
     batch_rows=256,
-    batch_length=128,
 )
 
 
@@ -42,7 +41,6 @@ class TestFromCrash:
             "gradients_bytes": 256 * MIB,
             "optimizer_state_bytes": 512 * MIB,
             "batch_rows": 256,
-            "batch_length": 128,
         }
         assert str(finding.where) == "train.py:31"
 
@@ -83,7 +81,7 @@ class TestFromCrash:
         assert RULE.from_crash(crash, OutOfMemoryCrash("PyTorch", "GPU 0", MIB)).severity == "error"
 
     def test_does_not_halve_a_single_row(self):
-        need = ModelMemory("GPT2LMHeadModel", MIB, MIB, batch_rows=1, batch_length=4096)
+        need = ModelMemory("GPT2LMHeadModel", MIB, MIB, batch_rows=1)
         assert RULE.from_crash(LIVE, OutOfMemoryCrash("PyTorch", "GPU", None, need=need)).severity == "error"
 
     def test_says_that_a_simulated_card_is_one(self):

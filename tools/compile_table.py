@@ -1,6 +1,6 @@
-r"""Compiles the TOML files of this folder into `table.json`, which every call reads.
+r"""Compiles the TOML files of `diagnostics/collectors/crash/messages` into `table.json`, which every call reads.
 
-$ python -m diagnostics.collectors.crash.messages.compile_table
+$ python -m tools.compile_table
 
 There is one file per rule, and one row per wording of an error:
 
@@ -35,9 +35,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from .table import TABLE, python_pattern
+from diagnostics.collectors.crash.messages.table import TABLE, python_pattern
 
-FOLDER = Path(__file__).parent
+FOLDER = TABLE.parent
 _MARKED = re.compile(r"`((?:[\w =,-]|\\[.()])+)`(?![?*{])")
 
 
