@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
@@ -224,6 +222,8 @@ def _without_gradient(terms: LossTerms) -> tuple[int, float] | None:
     It is known to be a term of the loss if, up to rounding, the loss is the same sum of these losses at each step,
     but no sum of those with a gradient alone.
     """
+    import numpy as np  # explaining a crash needs none of it
+
     summed = [place for place, term in enumerate(terms.terms) if term.summed]
     constant = [place for place, term in enumerate(terms.terms) if not term.has_gradient and term.beside_constant]
     if not summed or not constant or not np.isfinite(terms.values).all() or not np.isfinite(terms.totals).all():
@@ -243,5 +243,7 @@ def _without_gradient(terms: LossTerms) -> tuple[int, float] | None:
 
 def _fitted(values: Array, totals: Array) -> tuple[Array, float]:
     """Return the factors of a sum, and how far it is from the totals at most."""
+    import numpy as np
+
     factors = np.linalg.lstsq(values, totals, rcond=None)[0]
     return factors, float(np.abs(values @ factors - totals).max())

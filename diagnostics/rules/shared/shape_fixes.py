@@ -382,18 +382,11 @@ def of_axes(symptom: AxesMisfit) -> Repair:
 def _of_keras(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
     shape = symptom.shape
     if symptom.got == 2 < fewest and shape is not None and shape[-1] == 1:
-        stacked = (
-            "print(x.dtype); if the dtype is object, use x = np.stack(x.ravel()) with examples of equal shape"
-        )
-        if fewest == 3:
-            return "Recurrent and 1D convolutional layers take (batch, steps, features).", (
-                "set x = x[..., None] before this layer, if each row is a sequence of numbers",
-                "dataset.batch(n), if a tf.data.Dataset yields single examples",
-                stacked,
-            )
-        return "If each row of the input is itself an array, the input's dtype is object.", (
-            stacked,
-            "set x = x[..., None] before this layer, if each example is one number",
+        sequences = "Recurrent and 1D convolutional layers take (batch, steps, features). " if fewest == 3 else ""
+        return f"{sequences}If each row of the input is itself an array, the input's dtype is object.", (
+            "print(x.dtype); if the dtype is object, use x = np.stack(x.ravel()) with examples of equal shape",
+            "set x = x[..., None] before this layer, if each example is one number or a sequence of numbers",
+            "dataset.batch(n), if a tf.data.Dataset yields single examples",
         )
     if symptom.got == 2 and fewest == 3 and any(kind in (symptom.layer or "").lower() for kind in RECURRENT):
         return "This layer expects a sequence but got one vector per example.", (
