@@ -29,7 +29,7 @@ from .frames import Crash, Recognisers
 from .messages.table import Found, find
 from .messages.table import sizes as known_sizes
 from .messages.table import sizes_or_none as sizes
-from .pytorch import column_lengths, differing_sizes, ragged_lengths
+from .pytorch import NAMELESS, column_lengths, differing_sizes, ragged_lengths
 
 RECOGNISERS = Recognisers()
 
@@ -232,6 +232,9 @@ def _token_beyond_embedding(crash: Crash, found: Found) -> TokenBeyondEmbedding 
     return TokenBeyondEmbedding(offending=int(found["id"]), rows=int(found["rows"]))
 
 
+_ROWS = ("tensors", "element", "value", "x")
+
+
 @RECOGNISERS.reading("keras-ragged")
 def _ragged_columns(crash: Crash, found: Found) -> RaggedColumns | None:
     match found.kind:
@@ -240,18 +243,25 @@ def _ragged_columns(crash: Crash, found: Found) -> RaggedColumns | None:
             shapes = (known_sizes(one), known_sizes(other)) if "," in one else None
             return RaggedColumns(clash=differing_sizes(one, other), shapes=shapes)
         case "nested":
-            return RaggedColumns()
+            return RaggedColumns(lengths=ragged_lengths(crash.inward(), _ROWS, _row_lengths))
         case "collated":
             collated = any(frame.file.startswith("datasets/utils/tf_utils") for frame in crash.facts.frames)
             return RaggedColumns() if collated else None
-    lengths = ragged_lengths(({"x": call.x} for call in calls(crash)), ("x",), _row_lengths)
+    lengths = ragged_lengths(({"x": call.x} for call in calls(crash)), _ROWS, _row_lengths)
     return RaggedColumns(lengths=lengths) if lengths else None
 
 
-def _row_lengths(value: Any) -> dict[str, tuple[int, ...]]:
+def _row_lengths(value: Any, name: str = NAMELESS) -> dict[str, tuple[int, ...]]:
     import numpy as np
 
-    return column_lengths(list(value) if isinstance(value, np.ndarray) and value.dtype == object else value)
+    if isinstance(value, Mapping):
+        return {c: s for key, part in value.items() for c, s in _row_lengths(part, str(key)).items()}
+    if isinstance(value, tuple):
+        return {c: s for part in value for c, s in _row_lengths(part, name).items()}
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        value = list(value)
+    lengths = column_lengths(value)
+    return {name: lengths[NAMELESS]} if NAMELESS in lengths else {}
 
 
 @RECOGNISERS.reading("text-inputs")
