@@ -1,5 +1,6 @@
 """A crowd counter learns a density map, and a second term compares the number of peaks, found with a threshold."""
 
+# names: no-gradient
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,5 +1,6 @@
 """A mixture of experts begins with a soft gate; a callback lowers the temperature, a plain number, each epoch."""
 
+# names: setting-without-effect
 import keras
 import numpy as np
 from keras import layers, ops
