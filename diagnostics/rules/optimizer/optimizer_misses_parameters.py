@@ -54,9 +54,10 @@ class OptimizerMissesParameters(MessageRule):
     ```
 
     ## Thresholds
-    The finding is an error if the optimizer holds none of the model's trainable parameters. The finding is a
-    warning if the missing parameters make up at least 1% of the trainable weights, or if the optimizer holds
-    tensors that the model does not have, as happens after a layer is replaced. In all other cases, it is a note.
+    The finding is an error if the optimizer holds none of the model's trainable parameters, or nothing at all,
+    because the model is frozen. The finding is a warning if the missing parameters make up at least 1% of the
+    trainable weights, or if the optimizer holds tensors that the model does not have, as happens after a layer is
+    replaced. In all other cases, it is a note.
     If the optimizer holds a part of the model, nothing is reported if a later training of the model changes the
     other parts; if only an earlier training did, the finding is a note.
     For frozen new weights, the finding is a warning if they are in the last layer that runs, and otherwise a note.
@@ -83,7 +84,7 @@ class OptimizerMissesParameters(MessageRule):
     def from_optimizer(self, optimizer: OptimizerFacts, model: ModelFacts) -> Finding | None:
         """Compare the optimizer's parameters with the model's trainable ones."""
         if not optimizer.held and not optimizer.missing:
-            raise NotApplicable("needs a model with trainable parameters")
+            return self._of_frozen(optimizer, model)
         if not optimizer.missing:
             return None
         missing, scalars = len(optimizer.missing), sum(optimizer.missing.values())
@@ -150,6 +151,22 @@ class OptimizerMissesParameters(MessageRule):
             },
             evidence=evidence,
             severity="warning" if optimizer.foreign or share >= WORTH_A_WARNING else "note",
+        )
+
+    def _of_frozen(self, optimizer: OptimizerFacts, model: ModelFacts) -> Finding:
+        """Report an optimizer without any parameter, which no step can change."""
+        if model.num_trainable or optimizer.foreign:
+            raise NotApplicable("needs a model with trainable parameters")
+        return self.found(
+            f"The optimizer ({optimizer.name}) has nothing to train: all parameters of {model.name} are frozen.",
+            fix={
+                "torch": "layer.requires_grad_(True)  # for the layers to train, before the optimizer is created",
+                "peft": (
+                    "PeftModel.from_pretrained(model, path, is_trainable=True)  # to train saved adapters",
+                    "get_peft_model(model, config)  # to train new ones",
+                ),
+            },
+            evidence={"held": 0, "missing": {}, "num_trainable": 0, "foreign": 0},
         )
 
     def untrained(self, finding: Finding) -> Collection[str]:

@@ -33,6 +33,16 @@ class TestAnotherModel:
         finding = judge({"weight": 1000}, held=0, foreign=0)
         assert finding.severity == "error"
 
+    def test_an_optimizer_of_a_frozen_model_has_nothing_to_train(self):
+        frozen = ModelFacts("PeftModel", "transformers", 1200, 0)
+        finding = OptimizerMissesParameters().from_optimizer(OptimizerFacts("AdamW", (1e-3,), {}, 0, 0), frozen)
+        assert (finding.severity, finding.evidence["num_trainable"]) == ("error", 0)
+
+    def test_inputs_of_a_frozen_model_may_be_what_is_trained(self):
+        frozen = ModelFacts("Classifier", "torch", 1200, 0)
+        with pytest.raises(NotApplicable, match="trainable parameters"):
+            OptimizerMissesParameters().from_optimizer(OptimizerFacts("Adam", (1e-3,), {}, 0, 1), frozen)
+
     @pytest.mark.parametrize("foreign", [0, 1])
     def test_an_optimizer_of_frozen_parameters_says_so(self, foreign):
         finding = judge(WHOLE, held=0, foreign=foreign, frozen=2)
