@@ -259,8 +259,11 @@ class Learner:
         original = fingerprint(work.source)
         screen = self._screen(stderr=self._json)
         if work.kind == "chapter" and screen.is_terminal:
-            # All but one took 9 to 40 s on two cores, and one 72 s.
-            screen.print("This runs all cells of the notebook, usually in less than a minute.", style="dim")
+            # All but one took 9 to 40 s on two idle cores, and one 72 s; five minutes were seen on busy ones.
+            screen.print(
+                "This runs all cells of the notebook, which train: a minute, or several if the machine is busy.",
+                style="dim",
+            )
         with display.Waiting(screen, f"running {shown}") as waiting:
             made = self._result(work, script, waiting)
         before, notes = self._progress().of(work.word), []

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -370,7 +370,8 @@ def _keras_shape(crash: Crash, found: Found) -> LayerMisfit | AxesMisfit | None:
     if len(wanted) == 2 and len(shape) > 2 and wanted[1] is not None and shape[-1] is not None:
         return _misfit(found, wanted[1], shape, len(shape) - 1)
     if len(wanted) != len(shape):
-        return _other_axes(found, str(len(wanted)), len(shape), shape)
+        misfit = _other_axes(found, str(len(wanted)), len(shape), shape)
+        return replace(misfit, is_one_example=wanted[1:] == shape)
     for axis in reversed(range(len(wanted))):
         size, got = wanted[axis], shape[axis]
         if size is not None and got is not None and size != got:

@@ -54,6 +54,7 @@ class AxesMisfit:
         shape: of the tensor; None if not known.
         channels: what it wants along its axis of channels; None if not known.
         library: ``torch`` or ``keras``.
+        is_one_example: whether its shape is that of one example of the batch that is expected.
     """
 
     wanted: str
@@ -63,6 +64,7 @@ class AxesMisfit:
     shape: Shape | None = None
     channels: int | None = None
     library: Literal["torch", "keras"] = "torch"
+    is_one_example: bool = False
 
 
 @frozen

@@ -381,6 +381,11 @@ def of_axes(symptom: AxesMisfit) -> Repair:
 
 def _of_keras(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
     shape = symptom.shape
+    if symptom.is_one_example:
+        return "That is the shape of one example, and the model takes a batch of them.", (
+            "add the batch axis: model.predict(x[None]), or x[:1] in place of x[0]",
+            "dataset.batch(n), if a tf.data.Dataset yields single examples",
+        )
     if symptom.got == 2 < fewest and shape is not None and shape[-1] == 1:
         sequences = "Recurrent and 1D convolutional layers take (batch, steps, features). " if fewest == 3 else ""
         return f"{sequences}If each row of the input is itself an array, the input's dtype is object.", (

@@ -266,3 +266,20 @@ def test_ranks_that_differ_are_told_for_keras_without_a_traceback(output, said):
     ).findings
     assert said in str(finding.fix)
     assert "torch" not in str(finding.fix)
+
+
+class TestOneExample:
+    @pytest.mark.parametrize(
+        ("wanted", "given", "fix"),
+        [
+            ("(None, 20)", "(20,)", "add the batch axis"),
+            ("(None, 28, 28)", "(28, 28)", "add the batch axis"),
+            ("(None, 28, 28, 1)", "(None, 28, 28)", "set x = x[..., None]"),
+        ],
+    )
+    def test_in_place_of_a_batch_needs_the_batch_axis(self, wanted, given, fix):
+        finding = told(
+            f'ValueError: Invalid input shape for input Tensor("data:0", shape={given}, dtype=float32). Expected shape '
+            f"{wanted}, but input has incompatible shape {given}"
+        )
+        assert (finding.rule, finding.fix[: len(fix)]) == ("shape-mismatch", fix)

@@ -113,7 +113,8 @@ def _ending(exhibit: Exhibit, seen: Evidence) -> Judgement:
 
 
 _ROOM = {
-    "too slow": "Train no longer than the original does, or close what else is running.",
+    "too slow": "This says nothing about your fix: train no longer than the original does, or close what else is "
+    "running, and check again.",
     "too big": "Take no more memory than the original does, or close what else is running.",
     "interrupted": "Check again.",
     "missing dependency": "nox -s env installs all that the zoo runs on.",
