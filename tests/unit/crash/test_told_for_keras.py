@@ -279,7 +279,7 @@ class TestOneExample:
     )
     def test_in_place_of_a_batch_needs_the_batch_axis(self, wanted, given, fix):
         finding = told(
-            f'ValueError: Invalid input shape for input Tensor("data:0", shape={given}, dtype=float32). Expected shape '
-            f"{wanted}, but input has incompatible shape {given}"
+            f'ValueError: Invalid input shape for input Tensor("data:0", shape={given}, dtype=float32). '
+            f"Expected shape {wanted}, but input has incompatible shape {given}"
         )
         assert (finding.rule, finding.fix[: len(fix)]) == ("shape-mismatch", fix)
