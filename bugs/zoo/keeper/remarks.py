@@ -20,7 +20,7 @@ _BEGIN = b"IWET"  # how such a line begins
 
 
 class WithoutRemarks:
-    """A sink that passes on everything but remarks, each line as soon as it may be none."""
+    """A sink that passes on everything but remarks, each line as soon as it cannot be one."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink

@@ -154,8 +154,8 @@ class OptimizerMissesParameters(MessageRule):
         )
 
     def _of_frozen(self, optimizer: OptimizerFacts, model: ModelFacts) -> Finding:
-        """Report an optimizer without any parameter, which no step can change."""
-        if model.num_trainable or optimizer.foreign:
+        """Report an optimizer without parameters; the loss may still have a gradient, for embedded inputs."""
+        if model.num_trainable or optimizer.foreign or optimizer.frozen or model.library == "keras":
             raise NotApplicable("needs a model with trainable parameters")
         return self.found(
             f"The optimizer ({optimizer.name}) has nothing to train: all parameters of {model.name} are frozen.",
