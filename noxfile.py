@@ -46,7 +46,7 @@ LOUD = logging.getLogger("nox").level
 if "learn" in sys.argv[: sys.argv.index("--") if "--" in sys.argv else None]:
     logging.getLogger("nox").setLevel(logging.CRITICAL)  # what a learner reads is what `bugs` says
 
-# Nox looks for uv whenever an environment runs something, and says each time that there is none.
+# Nox looks for uv whenever an environment runs something, and reports each time that it found none.
 logging.getLogger("nox").addFilter(lambda record: record.getMessage() != "uv binary not found.")
 
 nox.needs_version = ">=2025.2.9"

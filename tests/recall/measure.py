@@ -410,6 +410,7 @@ def main() -> int:
         chosen = [*([] if only_cut else chosen), *cut_programs(options.cut, options.every)]
     elif options.variant:
         chosen = variants_of(chosen, options.variant)
+    told = alarms_on_record()  # before it is replaced
     outcomes = run_all(chosen, options.jobs)
     if len(outcomes) < len(chosen):
         show(outcomes)
@@ -440,7 +441,6 @@ def main() -> int:
         record_cuts(outcomes)
     elif options.record:
         record(outcomes, counted)
-    told = alarms_on_record()
     alarms = {o.program.name: o.alarms for o in outcomes if o.program.is_healthy and o.alarms}
     alarmed = any(outcome.failure for outcome in outcomes) or any(
         told.get(name) != alarms[name] for name in alarms

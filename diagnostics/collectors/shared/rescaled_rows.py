@@ -1,4 +1,4 @@
-"""Recognises rows whose columns were scaled anew, as by a scaler that is fitted in each fold. NumPy only."""
+"""Recognises rows whose columns were scaled differently, as by a scaler fitted in each fold. NumPy only."""
 
 from __future__ import annotations
 

@@ -76,8 +76,8 @@ class LeakedEvaluationRows(Rule):
     - At least 90% of the evaluation rows were used in earlier fits, but none of them in the latest fit.
     - Each fit starts from the weights of the previous fit.
 
-    Up to 4,096 rows of at least 4 columns are also recognised if each column was multiplied and shifted anew for
-    each fit, as by a scaler that is fitted in each fold.
+    Up to 4,096 rows of at least 4 columns are also recognised if each fit multiplied and shifted each column
+    differently, as by a scaler that is fitted in each fold.
 
     Swapped pairs are reported if at least 20 of the positive pairs that scikit-learn's `roc_auc_score` or
     `average_precision_score` got, and at least 10%, are among the pairs that the first loss compares, with the ids

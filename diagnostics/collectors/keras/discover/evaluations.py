@@ -201,7 +201,7 @@ class _Fits:
         earlier: of those before it.
         ended: the weights at its end; None while it runs.
         found: the fits after which such rows were evaluated.
-        rows: of all of them, which may be scaled anew for each.
+        rows: of all of them; each fit may scale them differently.
     """
 
     count: int

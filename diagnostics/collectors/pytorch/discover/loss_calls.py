@@ -275,7 +275,7 @@ class LossRecorder:
     Attributes:
         heard: the calls since `open` whose result may be differentiated, in order.
         other: the first call since then of a loss that is of none of the common kinds, or with its arguments
-            swapped; None if there is none.
+            swapped; None if no call was.
     """
 
     def __init__(self, before: Callable[[RecordedLoss], None], guard: FaultGuard) -> None:

@@ -1,4 +1,4 @@
-"""Rents come in quarter by quarter, scaled anew each time; the next quarter tests what the earlier ones taught."""
+"""Rents come in quarter by quarter, each with its own scaler; the next quarter tests what was learned."""
 
 import keras
 import numpy as np

@@ -1,4 +1,4 @@
-"""Heartbeats are simulated anew each time that one is read, in training and in validation."""
+"""Heartbeats are simulated each time they are read, in training and in validation."""
 
 import torch
 import torch.nn as nn
