@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from diagnostics.errors import InvalidInput
 from diagnostics.facts.training import LossHistory
 from diagnostics.facts.where import Where
+from diagnostics.facts.written import WrittenPatterns
 
 from .finding import SEVERITIES, STAGES, Finding, Severity, Stage
 
@@ -138,6 +139,10 @@ class Rule:
         The finding is dropped if later trainings of the model change them, and a note if earlier ones did.
         """
         return ()
+
+    def intended(self, finding: Finding, written: WrittenPatterns) -> str:
+        """Return what in the source of the script shows that a finding may be intended; it is a note then."""
+        return ""
 
     def explains(self, cause: Finding, finding: Finding) -> bool | None:
         """Return whether one finding follows from another of the same training, where the measured numbers decide.

@@ -123,13 +123,22 @@ def extended(report: Report, facts: tuple[Any, ...], stage: str = "") -> Report:
 
 
 def with_source(report: Report, written: WrittenPatterns, known: Iterable[Any] = ()) -> Report:
-    """Evaluate the rules on the source, if one of them finds something in it.
+    """Evaluate the rules on the source, and make notes of findings that it shows to be intended.
 
     Args:
         report: of a watched run.
         written: what was found in the source.
         known: facts from before the run that rules may take with it.
     """
+    rules = {rule.name: rule for rule in all_rules()}
+    shown = []
+    for finding in report.findings:
+        reason = rules[finding.rule].intended(finding, written) if finding.rule in rules else ""
+        if reason:
+            finding = replace(finding, severity="note", message=f"{finding.message} {reason}")
+        shown.append(finding)
+    if tuple(shown) != report.findings:
+        report = replace(report, findings=tuple(shown))
     evaluator = Evaluator(all_rules(), taking=[WrittenPatterns])
     findings = [*evaluator.add(*known, *report.facts, written), *evaluator.close_phase()]
     return _extended(report, evaluator, findings, (written,)) if findings or evaluator.faults else report

@@ -331,12 +331,6 @@ def record_cuts(outcomes: list[Outcome]) -> None:
     CUT_RECORD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
-def alarms_on_record() -> dict[str, list[str]]:
-    """Return the rules that alarm a healthy program on record, by its name; the book lists them."""
-    alarms: dict[str, list[str]] = json.loads(RECORD.read_text("utf-8"))["alarmed"] if RECORD.exists() else {}
-    return alarms
-
-
 def known() -> set[str]:
     """Return the programs whose bug is named first, by the record."""
     return set(json.loads(RECORD.read_text(encoding="utf-8"))["first"]) if RECORD.is_file() else set()
@@ -382,8 +376,8 @@ def main() -> int:
     """Measure.
 
     Returns:
-        1 if a healthy program is alarmed otherwise than on record, bugs are no longer named, a program fails to
-        run, or too few findings name the line that they are about; 130 at Ctrl-C; 0 otherwise.
+        1 if a healthy program is alarmed, bugs are no longer named, a program fails to run, or too few findings
+        name the line that they are about; 130 at Ctrl-C; 0 otherwise.
     """
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", metavar="RULE", help="broken programs of one rule")
@@ -410,7 +404,6 @@ def main() -> int:
         chosen = [*([] if only_cut else chosen), *cut_programs(options.cut, options.every)]
     elif options.variant:
         chosen = variants_of(chosen, options.variant)
-    told = alarms_on_record()  # before it is replaced
     outcomes = run_all(chosen, options.jobs)
     if len(outcomes) < len(chosen):
         show(outcomes)
@@ -441,10 +434,7 @@ def main() -> int:
         record_cuts(outcomes)
     elif options.record:
         record(outcomes, counted)
-    alarms = {o.program.name: o.alarms for o in outcomes if o.program.is_healthy and o.alarms}
-    alarmed = any(outcome.failure for outcome in outcomes) or any(
-        told.get(name) != alarms[name] for name in alarms
-    )
+    alarmed = any(outcome.failure or (outcome.program.is_healthy and outcome.alarms) for outcome in outcomes)
     too_few = still < (STILL_NAMED if options.variant else 1) * (still + len(no_longer))
     with_line, of = located(outcomes)
     return int(alarmed or too_few or not as_meant or with_line < LOCATED * of)

@@ -18,6 +18,7 @@ from diagnostics.facts.inputs import InputFacts, InputSample
 from diagnostics.facts.layers import BatchNormFacts
 from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.facts.training import PredictionFacts, StepHistory
+from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.shared.input_shift import distance, moments
 from diagnostics.rules.shared.statistics_lag import PATIENCE, lag
 from diagnostics.text.join import listed
@@ -133,9 +134,11 @@ class EvaluationAtChance(Rule):
     predictions is more than five standard errors below chance.
 
     ## Known problems
-    Random labels, which a demonstration may use on purpose, are reported. Evaluations on adversarial examples are
-    reported as a note. The labels of an evaluation are known only if the script computes a cross entropy there,
-    passes them to the model, or draws them together with the inputs from a PyTorch `DataLoader`.
+    Random labels, which a demonstration may use on purpose, are reported as a note if the script shows that it
+    draws them and gives them only to a data set or to `fit`, and otherwise as a warning. Evaluations on
+    adversarial examples are reported as a note. The labels of an evaluation are known only if the script computes
+    a cross entropy there, passes them to the model, or draws them together with the inputs from a PyTorch
+    `DataLoader`.
 
     ## Sources
     Zhang et al., "Understanding deep learning requires rethinking generalization" (2017), on labels that can only
@@ -267,6 +270,16 @@ class EvaluationAtChance(Rule):
                 "fit_constant_error": None if fit is None else fit.constant_error,
             },
             step=step,
+        )
+
+    def intended(self, finding: Finding, written: WrittenPatterns) -> str:
+        """Return where the script draws the labels at random, if nothing else is made of them."""
+        labels = written.first("drawn_labels")
+        if labels is None:
+            return ""
+        return (
+            f"The script draws these labels at random, by `{labels.names[1]}` in line {labels.where.line}, so a "
+            "model can only memorise them."
         )
 
 

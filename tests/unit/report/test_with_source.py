@@ -1,5 +1,8 @@
 """What the source of a script adds to the report of its run."""
 
+import dataclasses
+
+from diagnostics.engine.finding import Finding
 from diagnostics.facts.pipeline import OutputFacts
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.report.build import with_source
@@ -17,3 +20,18 @@ def test_a_pattern_is_judged_with_what_the_run_showed():
 def test_the_report_stays_as_it_is_if_no_rule_finds_anything():
     assert with_source(WATCHED, WrittenPatterns()) is WATCHED
     assert with_source(WATCHED, written("constant_argmax", "outputs"), (OutputFacts((16, 9), 9),)) is WATCHED
+
+
+def test_a_finding_that_the_source_shows_to_be_intended_is_a_note():
+    finding = Finding(
+        "evaluation-at-chance", "warning", "evaluation", "Evaluation accuracy is 23%.", "check the rows"
+    )
+    report = with_source(
+        dataclasses.replace(WATCHED, findings=(finding,)), written("drawn_labels", "y", "torch.randint", line=7)
+    )
+    (shown,) = report.findings
+    assert shown.severity == "note"
+    assert shown.message == (
+        "Evaluation accuracy is 23%. The script draws these labels at random, by `torch.randint` in line 7, so a "
+        "model can only memorise them."
+    )
