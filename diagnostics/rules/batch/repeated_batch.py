@@ -81,8 +81,8 @@ class RepeatedBatch(Rule):
     - The first loss reads the predictions only through an integer index of zeros and ones, with one value for each
       of at least 8 predictions. Such a mask should be boolean: as an index, it reads only rows 0 and 1, again and
       again.
-    - A `PyDataset` of the script has a method whose name begins with `on_`, Keras has no such hook, and the name
-      occurs nowhere else in the script. Usually it should load other rows before each epoch.
+    - A `PyDataset` in the script has a method whose name begins with `on_` but is not that of a Keras hook, and
+      the name appears nowhere else in the script. Usually it should load other rows before each epoch.
 
     ## Known problems
     In a table with few columns, rows naturally repeat. The second threshold (64 rows) therefore applies only to

@@ -89,12 +89,12 @@ class UnscaledInputs(Rule):
 
     - The median loss in the second half of its training is more than 10% above the loss of the best constant
       prediction.
-    - The loss never reaches that of the constant prediction. After another decrease like that from the first half
-      to the second, it would still be more than 10% above it.
+    - The loss never gets as low as that of the constant prediction. After another decrease like that from the
+      first half to the second, it would still be more than 10% above it.
     - The median step changed the weights by at least 0.1% of their norm, or the loss became NaN or infinite.
 
-    Large targets count as harmful if the copy's error, in units of the target, covered less than 0.5% of the way
-    from its initial value to the error of the best constant prediction.
+    Large targets count as harmful if the copy's error (in the target's units) moved less than 0.5% of the way from
+    its initial value to the error of the best constant prediction.
 
     In a watched run, large targets count as harmful if the loss ends as NaN or infinity, or if, after at least 100
     steps, it is still at least twice that of the best constant prediction. The scale of the inputs counts as

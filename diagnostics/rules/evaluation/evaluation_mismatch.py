@@ -108,7 +108,7 @@ class EvaluationMismatch(Rule):
     ## What it does
     Compares evaluation inputs with training inputs, channel by channel: their means and scales, whether only one
     side is standardised, the range of pixel values, and the spacing of values converted from 8-bit integers. It
-    also looks for channels in a different order, for example if one side reads images as BGR. For a regression, it
+    also looks for channels in a different order, for example if one side reads images as BGR. For regression, it
     also compares the targets that the loss receives.
 
     For token ids and other ids, the rule counts the evaluation tokens that never occur in the training rows, and

@@ -13,7 +13,7 @@ EACH = 0.9  # discarded passes per step: skipping a batch now and then is not a 
 
 
 class DiscardedGradients(Rule):
-    """Gradients of whole batches are cleared before any step has used them.
+    """The gradients of entire batches are cleared before the optimizer uses them.
 
     ## What it does
     In a watched run, the rule counts the calls to `zero_grad()` between a backward pass and the next step, if the

@@ -55,7 +55,7 @@ class UnevenAccumulation(Rule):
 
     ## Known problems
     If the number of labels in each pass is the same at every step, the passes are not compared, because they may
-    be weighted on purpose, like a labelled and an unlabelled batch. The rule does not check losses with class
+    be weighted on purpose, as with a labelled and an unlabelled batch. The rule does not check losses with class
     weights, passes with several such losses, or models called through `torch.compile`. It does not compare the
     ranks of a distributed run, whose gradients are averaged in the same way. Keras is not covered, although its
     `gradient_accumulation_steps` averages in the same way.

@@ -60,9 +60,10 @@ class EvalModeTraining(MessageRule):
     least twice. In Keras, the state of these layers must not have changed in at least 16 optimizer steps.
 
     ## Known problems
-    Before training, the finding is only a note, because the training loop usually calls `model.train()`. At this
-    point, the rule does not check models for the Hugging Face Trainer or Keras, which set the mode themselves. If
-    you fine-tune a whole model in evaluation mode to keep the pretrained batch norm statistics, ignore this rule.
+    Before training, the finding is only a note, because the training loop usually calls `model.train()`. Here the
+    rule does not check Keras models or models trained with the Hugging Face Trainer, which set the mode
+    themselves. If you fine-tune a whole model in evaluation mode to keep the pretrained batch norm statistics,
+    ignore this rule.
 
     ## Sources
     PyTorch's documentation for `torch.nn.Module.eval`; Hugging Face's documentation for

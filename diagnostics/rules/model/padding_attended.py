@@ -59,8 +59,8 @@ class PaddingAttended(Rule):
     ## Thresholds
     At least four rows must have padding. When all words but the first are replaced, the prediction with padding
     must change by less than 1/50 of the change without padding. The standard deviation of the predictions across
-    the most padded rows must also be below this limit. These are the rows with at least half as much padding as
-    the row with the most.
+    the most heavily padded rows must also be below this limit. These are the rows with at least half as much
+    padding as the row with the most.
 
     If vectors are averaged, one row of the batch must have no padding. Removing the padding must affect at least 2
     of the padded rows, and at least 10% of them: their predicted class must change, or their prediction (or mean

@@ -74,7 +74,7 @@ class LearningRateTooHigh(Rule):
       other loss must end at least 100 times as high as both its initial and its lowest value.
     - In a run of at least 200 steps, the loss of a classifier never fell 10% below the chance level, and is no
       longer decreasing.
-    - The loss on a batch that occurred at least 100 times swings by at least half of its mean, and has not fallen.
+    - The loss on a batch seen at least 100 times swings by at least half of its mean and has not fallen.
 
     A complete run of at least 100 steps is also reported if three conditions hold: it ended no better than a
     constant prediction, a linear or RBF (radial basis function) fit shows that there is something to learn, and at

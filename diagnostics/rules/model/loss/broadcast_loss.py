@@ -74,7 +74,7 @@ class BroadcastLoss(MessageRule):
     None: the value or the graph of the loss proves that the shapes were broadcast.
 
     ## Known problems
-    A single target that many predictions share on purpose is reported too; expand it to the full shape.
+    A target that many predictions share on purpose is reported too; expand it to the full shape.
 
     Keras' built-in losses reshape `(n, 1)` and `(n,)` to match. In Keras, the bug requires a custom loss, or an
     extra axis such as the time steps of a recurrent layer with `return_sequences=True`.

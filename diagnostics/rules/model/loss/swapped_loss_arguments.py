@@ -52,9 +52,9 @@ class SwappedLossArguments(Rule):
     least 10% more than the surer ones.
 
     ## Known problems
-    For Keras, the rule covers only TensorFlow, under `diagnose run`, with one output. A custom formula is judged
-    by its value only if the targets are shares of classes and not labels. A KL divergence in the wrong order is
-    not reported, because it is lowest at the targets in both orders.
+    For Keras, the rule covers only TensorFlow, under `diagnose run`, with one output. The value of a custom
+    formula is checked only if the targets are class probabilities rather than labels. A KL divergence in the wrong
+    order is not reported, because it is lowest at the targets in both orders.
 
     ## Sources
     Keras' guide "Training & evaluation with the built-in methods", "Custom losses"; PyTorch's documentation for
