@@ -108,8 +108,8 @@ class LeakedEvaluationRows(Rule):
     numbers, or rows interpolated between others (SMOTE). If the training set is large, only part of it is
     compared, so the true number of leaked rows is higher, and near-duplicates may go unnoticed. Rows clustered
     around more than a hundred prototypes look like near-duplicates, unless the prototypes are the classes. If only
-    a variable name in the script shows which data is held out, the finding is a note. Swapped pairs
-    are found only in PyTorch, and only if the first batch holds most pairs of the training set.
+    a variable name in the script shows which data is held out, the finding is a note. Swapped pairs are found only
+    in PyTorch, and only if the first batch contains most of the pairs in the training set.
 
     ## Sources
     Katherine Lee et al., "Deduplicating Training Data Makes Language Models Better" (2022), on train-test overlap

@@ -18,7 +18,7 @@ class GradientsNotZeroed(Rule):
 
     ## What it does
     In a watched run, the rule checks whether the gradients of the optimizer's parameters are None or all zero at
-    the start of each backward pass that follows an optimizer step. It fires if they almost never are.
+    the start of each backward pass that follows an optimizer step. It fires if they are almost never zeroed.
 
     ## Why it is bad
     `backward()` adds to the gradients that are already there. Each step then follows the sum of all gradients

@@ -44,8 +44,8 @@ class CrowdedGpu(MessageRule):
     ```
 
     ## Thresholds
-    After a crash, other processes must hold more than half of the GPU's memory. In `diagnose gpu`, less than 10%
-    of the memory must be free, and at least two processes must use the GPU.
+    After a crash, other processes must hold more than half of the GPU's memory. `diagnose gpu` reports this only
+    if less than 10% of the memory is free and at least two processes use the GPU.
 
     ## Known problems
     If a process is in another container or owned by another user, only its process ID may be known. `diagnose gpu`

@@ -35,9 +35,9 @@ class IgnoresInput(Rule):
     ## What it does
     Trains a copy of the model on one batch and compares its predictions for different examples, before and after
     training. If the model's target is its own input, as for an autoencoder, the rule compares the predictions of
-    the trained model. It does the same if no target is known, as in a custom `train_step`, and the output has the
-    size of the only input. If a Keras model has its own `train_step`, the rule recomputes the traced step to get
-    the two tensors that its loss compares; the model needs no `call`. A softmax over a single unit is found
+    the trained model. It does the same if no target is known, as in a custom `train_step`, and the output is the
+    same size as the only input. If a Keras model has its own `train_step`, the rule recomputes the traced step to
+    get the two tensors that its loss compares; the model needs no `call`. A softmax over a single unit is found
     without training, because every prediction is 1.
 
     ## Why it is bad

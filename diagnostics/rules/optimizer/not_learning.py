@@ -161,8 +161,8 @@ class NotLearning(Rule):
     - The loss of the changed copy is below the lowest loss of the unchanged copies by at least three times the
       spread of their losses.
 
-    The limit of 97% for the last third of the run becomes 90% if this change is not a different learning rate or
-    optimizer, and its copy gets down to 75% of the loss of the constant prediction.
+    The limit of 97% for the last third of the run drops to 90% if the change concerns neither the learning rate
+    nor the optimizer and the copy trained with it gets down to 75% of the constant prediction's loss.
 
     In all other cases, the finding is a note. Even with such evidence or such a change, it is usually a note if
     the loss was still falling at the end.

@@ -49,7 +49,7 @@ class NameBeforeDefinition(Rule):
     ## Known problems
     Only names that are certain to be read are reported. The rule ignores names in a branch of an `if`, in a `try`
     with handlers, in a method, or in a function that is never called by name. After `from x import *`, `exec`,
-    `globals()` or an unknown magic (`%run`), nothing is reported.
+    `globals()` or an unrecognised magic command (such as `%run`), nothing is reported.
 
     ## Sources
     J. F. Pimentel et al., "A Large-Scale Study About Quality and Reproducibility of Jupyter Notebooks" (MSR 2019):

@@ -60,7 +60,7 @@ class TargetsOutOfReach(Rule):
     - embedding and ranking losses: 1 and -1
     - CTC: labels other than the blank, and no more labels than frames
     - `PoissonNLLLoss`: counts, with exp(output) as their rate
-    - IoU losses in PyTorch: boxes in the format (corners, or centre and size) that the loss reads
+    - IoU losses in PyTorch: boxes in the format (corners, or centre and size) that the loss expects
 
     If the model ends in a softmax over several outputs, the targets of each row must also add up to 1. PyTorch's
     cross entropy applies a softmax over the second axis, so target probabilities must add up to 1 along that axis.

@@ -64,7 +64,7 @@ class SettingWithoutEffect(Rule):
     - Discarded result: it was returned by a PyTorch function, by a tensor method with an in-place version, or by
       one of a few methods of pandas and datasets, outside any `try` block.
     - Traced number: `train_step`, `compute_loss` or `call` of the model, a layer or the loss read it, or a method
-      that these call. It differed from its value at the latest trace at 8 steps or more, and is a float.
+      that these call. It is a float, and at 8 or more steps its value differed from its value in the latest trace.
     - Layer losses: only evaluation code reads them or calls a regularizer, and no `tf.function` computes a loss
       from them.
 
