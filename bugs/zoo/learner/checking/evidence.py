@@ -126,14 +126,14 @@ def _rules(exhibit: Exhibit, seen: Evidence) -> Judgement:
     if told:
         causality = causality_of(all_rules())
         of_bug = {*exhibit.rules, *(other for rule in exhibit.rules for other in causality.consequences(rule))}
-        known = [rule for rule in told if rule in of_bug]
         new = [rule for rule in told if rule not in of_bug]
-        whose, first = ("still ", known) if known else ("", new)
-        said = f"diagnose run {whose}reports {listed(first)}. {finding(seen.report, first[0])['message']}"
-        if known and new:
-            said += f" It also reports {listed(new)}."
-        advice = "" if known else "Our fixed script has no such finding: your change may have introduced it."
-        return Judgement("rules", False, said, advice)
+        reported = f"{listed(new)}. {finding(seen.report, new[0])['message']}" if new else ""
+        if len(new) < len(told):  # without its name, which would give the bug away before the first hint
+            said = "diagnose run still reports this exhibit's bug, or a consequence of it."
+            said += f" It also reports {reported}" if new else ""
+            return Judgement("rules", False, said, "To read what it reports, run it on your script.")
+        advice = "Our fixed script has no such finding: your change may have introduced it."
+        return Judgement("rules", False, f"diagnose run reports {reported}", advice)
     if seen.report.get("faults") or "stages" not in seen.report:
         return Judgement("rules", False, "diagnose run could not make its report.", "Check once more.")
     unjudged = [
