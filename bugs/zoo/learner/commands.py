@@ -261,7 +261,8 @@ class Learner:
         if work.kind == "chapter" and screen.is_terminal:
             # All but one took 9 to 40 s on two idle cores, and one 72 s; five minutes were seen on busy ones.
             screen.print(
-                "This runs all cells of the notebook, which train: a minute, or several if the machine is busy.",
+                "This runs the cells up to the last exercise that you have tried, and they train: a minute, or "
+                "several if the machine is busy.",
                 style="dim",
             )
         with display.Waiting(screen, f"running {shown}") as waiting:

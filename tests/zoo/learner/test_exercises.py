@@ -161,6 +161,12 @@ class TestTheCheck:
     def test_an_untouched_copy_says_what_was_not_tried(self, small: Path, tmp_path: Path) -> None:
         made = checked(small, solved(small, {}), tmp_path)
         assert said(made) == {"exercise 1": (False, "Not tried yet."), "exercise 2": (False, "Not tried yet.")}
+        assert made.seconds == 0  # nothing was run
+
+    def test_cells_behind_the_last_exercise_that_was_tried_are_not_run(self, small: Path, tmp_path: Path) -> None:
+        small.write_text(SMALL.replace("is_even = ...", "is_even = undefined"), "utf-8")
+        made = checked(small, solved(small, {1: "def half(number):\n    return number / 2"}), tmp_path)
+        assert {name: ok for name, (ok, _) in said(made).items()} == {"exercise 1": True, "exercise 2": False}
 
     def test_a_wrong_answer_is_told_what_does_not_hold_and_the_next_is_checked(
         self, small: Path, tmp_path: Path

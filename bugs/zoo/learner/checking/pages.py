@@ -37,7 +37,7 @@ FIXED = "fixed"  # the name that holds our fix of a mystery's script, on the pag
 def check_chapter(
     word: str, source: Path, notebook: Path, *, to_errors: Sink = keep_quiet, stop: threading.Event | None = None
 ) -> Check:
-    """Run a learner's notebook, and behind the cells of each exercise what our answer asserts.
+    """Run a learner's notebook up to the last exercise tried; after the cells of each, what our answer asserts.
 
     Args:
         word: what the learner calls it, "chapter-05".
@@ -57,9 +57,14 @@ def check_chapter(
         raise ValueError(f"{notebook.name} is not a notebook that can be read") from None
     ours = exercises(read(source))
     planned, why_not = steps(theirs, ours)
-    result, ending = _run_cells(planned, {}, to_errors, stop)
-    if result is None:
-        return Check("chapter", word, (_unfinished(ending),), seconds=ending.seconds)
+    tried = [place for place, step in enumerate(planned, start=1) if step.get("exercise") not in {None, *why_not}]
+    result: Mapping[str, Mapping[str, str]] | None = {"broken": {}, "problems": {}}
+    seconds = 0.0
+    if tried:  # the cells behind the last of them decide nothing
+        result, ending = _run_cells(planned[: tried[-1]], {}, to_errors, stop)
+        seconds = ending.seconds
+        if result is None:
+            return Check("chapter", word, (_unfinished(ending),), seconds=seconds)
     judged = [
         Judgement(
             "notebook", False, f"{_cell(theirs, int(number))} fails: {error}.", "The cells below may need it."
@@ -82,7 +87,7 @@ def check_chapter(
         else:
             judged.append(Judgement(name, True, "You have written something."))
             reservations.append(f"{name.capitalize()} is an open question: compare your answer with ours.")
-    return Check("chapter", word, tuple(judged), tuple(reservations), seconds=ending.seconds)
+    return Check("chapter", word, tuple(judged), tuple(reservations), seconds=seconds)
 
 
 def check_mystery(
