@@ -4,8 +4,10 @@ Wall time is what a user waits; CPU time beside it tells what was computed, whic
 
 $ python tests/benchmarks/run_cost.py
 $ python tests/benchmarks/run_cost.py Trainer Keras     # those with one of these words in their name
+$ .nox/stacks/bin/python tests/benchmarks/run_cost.py SFT     # where TRL is
 """
 
+import importlib.util
 import os
 import resource
 import statistics
@@ -18,6 +20,7 @@ from pathlib import Path
 
 BOUND = 1.05
 PAIRS = 6
+OBSERVED = ("-m", "diagnostics", "run", "--second-look", "off")  # second_look.py measures the look
 ROOT = Path(__file__).resolve().parents[2]
 # Each takes about half a minute on two cores.
 PROGRAMS = {
@@ -73,12 +76,42 @@ PROGRAMS = {
         # Few epochs: at the end of each, TensorFlow may wait up to a second for a sleeping thread of its pipeline.
         model.fit(images, labels, batch_size=128, epochs=STEPS // 469, verbose=0)
         """,
+    "SFT with LoRA": """
+        import torch
+        from datasets import Dataset
+        from peft import LoraConfig
+        from tokenizers import Tokenizer, models, pre_tokenizers
+        from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, set_seed
+        from trl import SFTConfig, SFTTrainer
+
+        set_seed(0)
+        words = ["<pad>", "<s>", "</s>", *(f"w{number}" for number in range(500))]
+        vocabulary = Tokenizer(models.WordLevel({word: place for place, word in enumerate(words)}, unk_token="w0"))
+        vocabulary.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        tokenizer = PreTrainedTokenizerFast(tokenizer_object=vocabulary, pad_token="<pad>", eos_token="</s>")
+        rows = [
+            {"prompt": " ".join(f"w{n}" for n in row), "completion": " ".join(f" w{n}" for n in sorted(row))}
+            for row in torch.randint(500, (2000, 24)).tolist()
+        ]
+        shape = dict(hidden_size=192, intermediate_size=512, num_hidden_layers=4, num_attention_heads=4)
+        model = LlamaForCausalLM(LlamaConfig(vocab_size=len(words), **shape))
+        arguments = SFTConfig(
+            tempfile.mkdtemp(), max_steps=STEPS, per_device_train_batch_size=8, learning_rate=1e-3,
+            logging_steps=50, report_to=[], save_strategy="no", disable_tqdm=True, use_cpu=True, bf16=False,
+            gradient_checkpointing=False,
+        )
+        adapter = LoraConfig(task_type="CAUSAL_LM", r=8, target_modules=["q_proj", "v_proj"])
+        data = Dataset.from_list(rows)
+        SFTTrainer(model, arguments, train_dataset=data, processing_class=tokenizer, peft_config=adapter).train()
+        """,
 }
 LENGTHS = {
     "a CNN in a plain PyTorch loop": 1280,
     "DistilBERT under a Trainer": 1500,
     "a CNN under Keras' fit": 4 * 469,
+    "SFT with LoRA": 400,
 }
+NEEDS = {"SFT with LoRA": "trl"}
 
 
 def measured(command, folder, **variables):
@@ -100,7 +133,7 @@ def cpu_seconds():
 
 def pair(folder, observed_first):
     """Return what plain Python and `diagnose run` took, run one after the other."""
-    plain, observed = [sys.executable, "train.py"], [sys.executable, "-m", "diagnostics", "run", "train.py"]
+    plain, observed = [sys.executable, "train.py"], [sys.executable, *OBSERVED, "train.py"]
     if observed_first:
         took = measured(observed, folder)
         return measured(plain, folder), took
@@ -114,6 +147,9 @@ def main(words):
     if not chosen:
         sys.exit(f"no program has one of {words} in its name: {', '.join(PROGRAMS)}")
     for name, text in chosen.items():
+        if name in NEEDS and importlib.util.find_spec(NEEDS[name]) is None:
+            print(f"{name}: left out, because {NEEDS[name]} is not installed here")
+            continue
         with tempfile.TemporaryDirectory() as folder:
             script = f"import tempfile\nSTEPS = {LENGTHS[name]}\n{textwrap.dedent(text)}"
             Path(folder, "train.py").write_text(script)
