@@ -52,14 +52,14 @@ class AttentionMaskMissing(Rule):
     ## Thresholds
     One example must have at least 2 pad tokens at one end, and another example must have fewer at the same end.
 
-    If predictions were compared, at least 2 of them, and at least 10%, must change when the padding is removed. A
-    classifier's prediction counts as changed if the class differs. Any other prediction counts if it moves by more
-    than half the standard deviation of the predictions across rows.
+    If predictions were compared, at least 2 (and at least 10%) of them must change when the padding is removed. A
+    classifier's prediction counts as changed if the class differs. Any other prediction counts as changed if it
+    differs by more than half the standard deviation of the predictions across rows.
 
     ## Known problems
     Classes named `…ForCausalLM` and `…LMHeadModel` are not reported for padding at the end, because a causal model
-    never attends to it. Decoders with other names are not recognised. A model that derives the mask from the ids
-    is wrongly reported, unless its predictions were compared.
+    never attends to later positions. Decoders with other names are not recognised. A model that derives the mask
+    from the ids is wrongly reported, unless its predictions were compared.
 
     ## Sources
     The Hugging Face course, chapter 2, "Handling multiple sequences" (attention masks); the warning that

@@ -33,7 +33,7 @@ class BatchOfOne(MessageRule):
     ```
 
     ## Thresholds
-    None: the rule fires only if the layer has raised its error, or if the two predictions are bit-for-bit
+    None: the rule fires only if PyTorch has raised this error, or if the two predictions are bit-for-bit
     identical.
 
     ## Known problems

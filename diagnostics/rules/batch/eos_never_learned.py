@@ -24,8 +24,8 @@ class EosNeverLearned(Rule):
 
     ## What it does
     Checks a batch of a language model whose labels are the input tokens or the next tokens. The rule fires if
-    texts end within the batch, but the end-of-text token is not a label anywhere. The finding gives the reason:
-    the token's label is ignored, the attention mask treats the token as padding, or the texts contain no
+    texts end within the batch but the end-of-text token appears nowhere among the labels. The finding gives the
+    reason: the token's label is ignored, the attention mask treats the token as padding, or the texts contain no
     end-of-text token.
 
     For an encoder-decoder model such as T5, the rule checks all targets of the batch that are shorter than the
@@ -57,9 +57,9 @@ class EosNeverLearned(Rule):
     ```
 
     ## Thresholds
-    At least 2 texts must end within the batch and have at least 4 labels each that are not ignored. If the end
-    tokens of all texts are masked or missing, the finding is only a note, unless the labels at the beginning of at
-    least 2 texts are ignored, like those of prompts.
+    At least 2 texts must end within the batch, each with at least 4 labels that are not ignored. If the end tokens
+    of all texts are masked or missing, the finding is only a note, unless at least 2 texts begin with ignored
+    labels, as texts with a prompt do.
 
     For an encoder-decoder model, at least 2 targets must be shorter than the longest one, which must have at least
     4 labels.

@@ -47,17 +47,17 @@ class PaddingInLoss(Rule):
     to learn the end of a text.
 
     Without an attention mask, the batch needs at least 8 rows. One id must fill the end (or the beginning) of at
-    least a quarter of these rows, and occur nowhere else. The number of these positions must take at least 3
-    different values across rows. All positions with this id must have the same label, and the other positions must
-    have at least two other labels. The number of distinct labels must be at most 75% of the number of distinct
-    ids. With more distinct labels, the targets may be texts in the same vocabulary, whose ends the padding may
-    have to mark.
+    least a quarter of these rows, and occur nowhere else. The number of such positions must vary between rows,
+    with at least 3 different values. All positions with this id must have the same label, and the other positions
+    must have at least two other labels. The number of distinct labels must be at most 75% of the number of
+    distinct ids. With more distinct labels, the targets may be texts in the same vocabulary, and the padding may
+    have to mark where they end.
 
     ## Known problems
-    Without an attention mask, the rule misses padding whose label also occurs elsewhere, such as "no entity". A
-    final state with its own label is mistaken for padding. The rule does not check Keras models whose masks or
-    sample weights may exclude the padding, or decoders from other libraries whose labels are not aligned with the
-    input.
+    Without an attention mask, the rule misses padding whose label also occurs elsewhere, such as "no entity". If a
+    sequence ends by repeating a final state that has its own label, this state is mistaken for padding. The rule
+    does not check Keras models whose masks or sample weights may exclude the padding, or decoders from other
+    libraries whose labels are not aligned with the input.
 
     ## Sources
     PyTorch's documentation for `torch.nn.CrossEntropyLoss` (`ignore_index`); the Hugging Face course, chapter 7,

@@ -44,7 +44,7 @@ class RepeatedBatch(Rule):
 
     ## What it does
     Reads training rows and counts those with distinct inputs. In a watched run, it also compares the batches used
-    in different steps, and counts how many rows of the predictions the first loss reads. For a Keras `PyDataset`,
+    in different steps, and counts how many rows of the predictions the first loss uses. For a Keras `PyDataset`,
     it checks whether the hooks that should change the rows between epochs are ever called.
 
     ## Why it is bad
@@ -71,26 +71,27 @@ class RepeatedBatch(Rule):
 
     - At least 8 rows were read, and all are identical.
     - At least 64 rows (or 4 batches, if that is more) were read, and the distinct rows among them fit into one
-      batch. The number of distinct rows is below 5% of the number of rows read, or equals the batch size.
+      batch. Fewer than 5% of the rows read are distinct, or the distinct rows exactly fill one batch.
     - A watched run had at least 20 steps, all on the same batch. The finding is then a warning if the loader's
       dataset is known to have at least four times as many rows as the batch. Otherwise it is a note, because the
       dataset may fit into one batch.
-    - At least 64 rows from the batches of a watched run were checked, and at most an eighth of these rows are
-      distinct. The whole dataset has at least eight times as many distinct rows.
+    - At least 64 rows from the batches of a watched run were checked. The number of distinct rows among them is at
+      most an eighth of the rows checked, and at most an eighth of the distinct rows in the dataset.
     - PyTorch's `WeightedRandomSampler` has fewer weights than the dataset has rows.
-    - The first loss reads the predictions only through an integer index of zeros and ones, with one value for each
-      of at least 8 predictions. Such a mask should be boolean: as an index, it reads only rows 0 and 1, again and
-      again.
+    - There are at least 8 predictions, and the first loss selects from them only with an integer index that has a
+      0 or 1 for each prediction. Such a mask should be boolean: as an integer index, it selects only rows 0 and 1,
+      again and again.
     - A `PyDataset` in the script has a method whose name begins with `on_` but is not that of a Keras hook, and
-      the name appears nowhere else in the script. Usually it should load other rows before each epoch.
+      the name appears nowhere else in the script. Usually, this method was meant to load other rows before each
+      epoch.
 
     ## Known problems
     In a table with few columns, rows naturally repeat. The second threshold (64 rows) therefore applies only to
     rows of at least 16 values. A toy dataset that repeats a few sentences is reported, and so is a batch that is
-    repeated on purpose, to see whether the model can memorise it. The former is only a note if the dataset is a
-    list, a `TensorDataset` or a Hugging Face dataset, because these store their rows. Repeated rows are missed if
-    random augmentation changes them. With Keras, an integer mask is found only within a `tf.function`, and only if
-    it is not one of the function's arguments.
+    repeated on purpose, to see whether the model can memorise it. For a toy dataset, the finding is only a note if
+    the dataset is a list, a `TensorDataset` or a Hugging Face dataset, because these store their rows. Repeated
+    rows are missed if random augmentation changes them. With Keras, an integer mask is found only within a
+    `tf.function`, and only if it is not one of the function's arguments.
 
     ## Sources
     The documentation for `torch.utils.data.Dataset` (`__getitem__`) and `keras.utils.PyDataset`; Andrej Karpathy,

@@ -61,7 +61,7 @@ class ClassImbalance(Rule):
 
     Weights are reported as balanced but in the wrong order if three conditions hold:
 
-    - The inverses of the weights add up, within 1%, to the number of classes, the number of rows, or 1.
+    - The inverses of the weights add up to the number of classes, the number of rows, or 1 (to within 1%).
     - The sorted inverses of the weights are proportional to the sorted label counts.
     - At least one class has at least twice as many labels as its weight implies.
 
@@ -75,7 +75,7 @@ class ClassImbalance(Rule):
     - a custom loss
     - a PyTorch batch that contains only one class
     - a `Trainer` with its own sampler
-    - a model with a single output, which is often evaluated on its ranking of the rows
+    - a model with a single output, which is often evaluated by how it ranks the rows
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (how well a random model would score);

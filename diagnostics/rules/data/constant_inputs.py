@@ -40,7 +40,7 @@ class ConstantInputs(Rule):
     """An input, or one of its columns, is the same for every example.
 
     ## What it does
-    Compares the examples of one batch. The rule fires if all inputs, or one floating-point input, are identical
+    Compares the examples in one batch. The rule fires if all inputs, or one floating-point input, are identical
     across examples, or if a table has constant columns. In a watched run, it also looks for blank rows: rows that
     are filled with a single value, such as 0, but have different targets.
 
@@ -68,8 +68,8 @@ class ConstantInputs(Rule):
     1000 columns. The severity depends on what is constant:
 
     - If all inputs are equal and the labels differ, the finding is an error.
-    - If all inputs are equal, the finding is a warning if the labels are equal or unknown, or if later rows of an
-      unshuffled dataset differ.
+    - If all inputs are equal, but the labels are also equal or are unknown, the finding is a warning. It is also a
+      warning if later rows of an unshuffled dataset differ.
     - If only some inputs or columns are constant, the finding is a note.
 
     Blank rows are reported if there are at least 8 of them, with at least 16 values each, and if they make up at

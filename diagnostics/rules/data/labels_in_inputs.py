@@ -87,8 +87,8 @@ class LabelsInInputs(Rule):
 
     ## Thresholds
     There is no threshold for a batch without a target. If there is a target, there must be at least 100 rows, and
-    exactly one position must reveal the target in all of them. Either the value there equals a regression target
-    that takes at least 20 different values, or each class has its own value there.
+    exactly one position must reveal the target in all of them. Either the value in this position equals a
+    regression target with at least 20 different values, or each class has its own value there.
 
     If the rows are sequences, this position must be in the last time step. It may be in another step if at least
     10 rows overlap, as windows of one series do.

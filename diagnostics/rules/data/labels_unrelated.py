@@ -64,21 +64,21 @@ class LabelsUnrelated(Rule):
     """Inputs are paired with the targets of other rows.
 
     ## What it does
-    Recognises some training rows by their content throughout the run, and compares each row's target with the one
-    it had when it first appeared. The inputs are paired with the wrong targets if the targets change about as
-    often as if they were reassigned at random, and the new targets belong to other rows.
+    Recognises some training rows by their content throughout the run, and compares each row's target with its
+    target when the row first appeared. The inputs are paired with the wrong targets if the targets change about as
+    often as they would under random reassignment, and the new targets belong to other rows.
 
     `diagnose run` also searches the script for two mistakes. The first is shuffling inputs and targets one after
     the other with the same generator, without reseeding it. The rule then fits a linear and an RBF (radial basis
     function) model to half of the training rows, and reports nothing if the fit predicts the other half. The
-    second is filtering the inputs by their values, but merely truncating the targets to the same length.
+    second is filtering the inputs by their values but merely truncating the targets to the same length.
 
     If the model tags tokens, the rule looks for three patterns in a batch:
 
     - The start tokens have several different tags, while the tokens at the end of each row share one tag or have
       none.
-    - Each row has fewer tags than tokens, all at its beginning.
-    - Each row has as many tags as words, but on consecutive subwords.
+    - Each row has fewer tags than tokens, and all tags are at the beginning of the row.
+    - Each row has as many tags as words, but the tags are on consecutive subwords.
 
     The rule also checks whether the collator or the loop reordered the inputs of the first batch without their
     targets.
@@ -87,7 +87,7 @@ class LabelsUnrelated(Rule):
     finds the flips and rotations that turn one reading of an image into another, and compares them with those of
     the mask.
 
-    In the batches of a training, it predicts masks and boxes from the colours of their images by a linear fit, and
+    In the training batches, a linear fit predicts masks and boxes from the colours of their images. The rule
     compares the prediction with each mask or box as given, mirrored left to right, upside down, and both.
 
     ## Why it is bad
@@ -114,45 +114,48 @@ class LabelsUnrelated(Rule):
     At least 32 rows must recur, and hardly any of them may occur twice within an epoch. All of these conditions
     must hold:
 
-    - The share of unchanged targets is at most two standard deviations above the share expected from random
+    - The share of unchanged targets is at most two standard deviations above the share expected under random
       reassignment.
-    - The mean squared change of the targets is at least 80% of the change expected from random reassignment. Noisy
-      labels change less.
+    - The mean squared change of the targets is at least 80% of the change expected under random reassignment.
+      Noisy labels change less.
     - At least a quarter of the changed targets belonged to other rows.
-    - Within a batch, the mean squared difference between the targets of a row and its nearest row is at least 90%
-      of that between the targets of two random rows.
-    - In PyTorch, the loss in the second half of the run is at least 95% of that of a constant prediction.
+    - Within a batch, the targets of nearest neighbours differ about as much as those of random pairs of rows: the
+      mean squared difference is at least 90% as large.
+    - In PyTorch, the loss in the second half of the run is at least 95% of the loss of a constant prediction.
 
-    Separate shuffles need more evidence in two cases: if the script does not show which list holds the targets, or
-    if the training loss fell below 95% of that of a constant prediction (the model may have memorised its rows).
-    They are then reported only if the error of the fit on the other rows is at least 90% of that of a constant
-    prediction.
+    Separate shuffles need more evidence in two cases: if the script does not show which list contains the targets,
+    or if the training loss fell below 95% of a constant prediction's loss (the model may have memorised its rows).
+    They are then reported only if the error of the fit on the other rows is at least 90% of a constant
+    prediction's error.
 
     For tags, the batch must have at least 8 rows. At least 10% of the start tokens must have a tag other than the
-    most frequent one. The tokens in the last quarter of each row must all be ignored or have one tag, the same in
-    all rows. Tags are also reported if every row ends with the same end token, which occurs nowhere else, and one
-    of these conditions holds:
+    most frequent one. All tokens in the last quarter of each row must be ignored or share one tag, which must be
+    the same in all rows. Tags are also reported if every row ends with the same end token, which occurs nowhere
+    else, and one of these conditions holds:
 
     - Every row is tagged without a gap from its start token onwards, and at least its last two tokens have no tag.
       The number of tokens without a tag varies by at least 3 between rows.
     - Only the end token and the token before it have no tag, at least 10% of the start tokens have an unusual tag
-      (as above), and the predictions depend on later tokens. Without that dependence, the targets may be meant for
-      the next token.
+      (as above), and the predictions depend on later tokens. If they depend only on earlier tokens, each tag may
+      be meant for the next token.
 
-    If the start token has no tag, the tokenizer or vocabulary must show where words begin, by WordPiece's `##` or
-    byte-level BPE's leading space. Every row must be tagged without a gap from its second token onwards. At least
-    4 rows must have tags inside words, and at least 75% of these rows must have exactly as many tags as words.
+    If the start token has no tag, the tokenizer or vocabulary must show where words begin: by WordPiece's `##`, or
+    by byte-level BPE's leading space. Every row must be tagged without a gap from its second token onwards. At
+    least 4 rows must have tags inside words, and at least 75% of these rows must have exactly as many tags as
+    words.
 
     An array with at most 16 different values counts as a mask, any other as an image. In at least 8 pairs of
-    readings, one must be an exact flip or rotation (by a multiple of 90°) of the other. In at least 3 of these
-    pairs, no single flip or rotation may explain both the image and the mask. The finding is a note if only the
-    images or only the masks change: the model may be meant to undo the change.
+    readings, one reading must be an exact flip or rotation (by a multiple of 90°) of the other. In at least 3 of
+    these pairs, no single flip or rotation may explain both the image and the mask. The finding is a note if only
+    the images or only the masks change: the model may be meant to undo the change.
 
-    For masks and boxes in batches, up to 96 different images are compared; at least 24 are needed. A mask counts
-    if the correlation of its prediction with it, in its best orientation, is at least 0.3 and higher than with 90%
-    of the masks of other rows. At least half of the masks must count. At least 20% of these, and 6, must fit at
-    most a quarter as well in the orientation that most of the others have. A box is a filled mask. It may be two
-    corners, centre and size, or corner and size, in pixels or as shares, beginning with x or y.
+    For masks and boxes in batches, up to 96 different images are compared; at least 24 are needed. A mask fits its
+    image if its correlation with the prediction, in its best orientation, is at least 0.3 and higher than the
+    prediction's correlation with 90% of the other rows' masks. At least half of the masks must fit. At least 20%
+    of these masks (and at least 6) must be oriented differently from the others: their correlation in the most
+    common orientation is at most a quarter of their correlation in their best one. A box is treated as a filled
+    mask. It may be given as two corners, centre and size, or corner and size, in pixels or as fractions of the
+    image size, with x or y first.
 
     For reordered inputs, the first batch must have at least 8 rows, all of them different. The loss must receive
     exactly the targets of these rows, but at least two targets must be paired with the wrong row.
@@ -164,8 +167,8 @@ class LabelsUnrelated(Rule):
     shuffled separately.
 
     Masks of scenes with a fixed layout, such as sky above a road, also fit when they are mirrored left to right,
-    so separate flips are missed. Flips inside the model are missed, too, as are targets that colour does not
-    show, and in PyTorch losses that call no function of `torch.nn.functional`.
+    so separate flips are missed. Also missed are flips inside the model, targets that cannot be predicted from
+    colour, and, in PyTorch, losses that call no function from `torch.nn.functional`.
 
     ## Sources
     Public reports of permutations applied to the inputs only, and of `tf.data` pipelines whose datasets were

@@ -41,8 +41,8 @@ class LeakedEvaluationRows(Rule):
     training data instead, such as `val_accuracy = evaluate(model, train_loader)`. With `tf.data`, it checks
     whether `take` and `skip` split a dataset that is reshuffled on every iteration. For a Keras model that is
     fitted several times, it checks whether the evaluation rows were used in an earlier fit, as happens when all
-    folds of a cross-validation train the same model. In link prediction, it checks whether the pairs of an
-    evaluation were trained on with their ids swapped.
+    folds of a cross-validation train the same model. In link prediction, it checks whether the evaluation pairs
+    also occur in training, with their two ids swapped.
 
     ## Why it is bad
     The model may have memorised the rows that it was trained on, so the score is too high. Overfitting looks like
@@ -62,8 +62,8 @@ class LeakedEvaluationRows(Rule):
 
     ## Thresholds
     At least 1% of the compared evaluation rows, and at least 5 of them, must be in the training set. Overlapping
-    windows are reported if at least half of the evaluation windows also occur in training windows, shifted by a
-    few time steps.
+    windows are reported if at least half of the evaluation windows contain the same values as training windows,
+    shifted by a few time steps.
 
     If few distinct rows are possible, some evaluation rows occur in the training set by chance. The rule estimates
     their share from the number of duplicates within the training set. The finding is a note if the share of leaked
@@ -76,13 +76,17 @@ class LeakedEvaluationRows(Rule):
     - At least 90% of the evaluation rows were used in earlier fits, but none of them in the latest fit.
     - Each fit starts from the weights of the previous fit.
 
-    Up to 4,096 rows of at least 4 columns are also recognised if each fit multiplied and shifted each column
-    differently, as by a scaler that is fitted in each fold.
+    Up to 4,096 rows with at least 4 columns are recognised even if each column is scaled and shifted differently
+    for each fit, as with a scaler that is refitted in each fold.
 
-    Swapped pairs are reported if at least 20 of the positive pairs that scikit-learn's `roc_auc_score` or
-    `average_precision_score` got, and at least 10%, are among the pairs that the first loss compares, with the ids
-    swapped, and at most 1% with the ids in the same order. Of at least 80% of the positive pairs, both directions
-    must be known: otherwise the graph may be directed.
+    For swapped pairs, the rule checks the positive pairs passed to scikit-learn's `roc_auc_score` or
+    `average_precision_score` against the pairs that the first loss compares. The pairs are reported if these
+    conditions hold:
+
+    - At least 20 of the positive pairs (and at least 10%) occur in the loss with their ids swapped, and at most 1%
+      occur there with their ids in the same order.
+    - For at least 80% of the positive pairs, the swapped pair occurs in the loss or in the evaluation. Otherwise,
+      the graph may be directed.
 
     Rows are checked for near-duplicates only if at least 5 of their numbers hardly ever repeat in other rows.
     Near-duplicates are reported if these conditions hold:

@@ -28,7 +28,7 @@ class RepeatedWorkerRandomness(Rule):
     `torch`, `random` and `numpy.random`.
 
     TensorFlow runs the Python code of a traced function only once, and builds a graph from it. A random number
-    from NumPy becomes a constant of this graph: every step uses the same negatives or the same noise, and a `map`
+    from NumPy becomes a constant in this graph: every step uses the same negatives or the same noise, and a `map`
     flips either all images or none of them.
 
     ## Example
@@ -56,7 +56,7 @@ class RepeatedWorkerRandomness(Rule):
     as a note. A `__getitem__` is reported if it always seeds a global generator with the same value and then calls
     a function that draws noise. A function passed to `dataset.map` is reported if the dataset has at least 8
     elements, or if their number is unknown. Any other traced function is reported if at least 8 later calls drew
-    no new number.
+    no new numbers.
 
     ## Known problems
     The rule assumes that a generator is copied unless the code of its class or of `worker_init_fn` calls

@@ -72,8 +72,8 @@ class SortedByLabel(Rule):
 
     ## Known problems
     Batches of one class may be intended: some losses for pairs or prototypes need them, and a time series may have
-    to stay in order. A dataset with a shuffle buffer is assumed to be shuffled unless the buffer is known to hold
-    less than 10% of the rows.
+    to stay in order. A dataset with a shuffle buffer is assumed to be shuffled unless its buffer is known to be
+    smaller than 10% of the rows.
 
     ## Sources
     The documentation for `torch.utils.data.DataLoader` (`shuffle`), `tf.data.Dataset.shuffle` (`buffer_size`) and

@@ -42,15 +42,15 @@ WHY = "the tokenizer has a larger vocabulary than the model"
 
 
 class TokenIdsOutOfRange(MessageRule):
-    """A token id is outside the range of the embedding, or of its words.
+    """A token id is outside the embedding's range, or a word has the id of the padding.
 
     ## What it does
     Compares the token ids of a batch with the number of rows in the model's token embedding. Ids must be between 0
     and the number of rows minus 1. After a crash, the rule looks for the failing embedding in the stack frames; if
     the ids are consecutive positions, it reports that the sequence is too long.
 
-    If the embedding masks the id 0 (`mask_zero`) or keeps its vector at 0 (`padding_idx=0`), ids of words must
-    start at 1. The rule looks for a dict in the script that gives a word the id 0.
+    If the embedding masks the id 0 (`mask_zero`) or keeps its vector at 0 (`padding_idx=0`), word ids must start
+    at 1. The rule looks for a dict in the script that assigns the id 0 to a word.
 
     ## Why it is bad
     PyTorch raises `IndexError: index out of range in self` on a CPU, and a device-side assert at a later line on a
@@ -76,13 +76,13 @@ class TokenIdsOutOfRange(MessageRule):
     None: a single id outside the range is enough. Ids are treated as positions if they start at 2 or less and
     increase by one.
 
-    A word with the padding's id: the dict must be as large as the embedding and number its words from 0 without
-    gaps. The id must occur between other ids in at least 10% of the batch's rows.
+    A word with the id 0 is reported if the dict is as large as the embedding and numbers its words from 0 without
+    gaps, and if the id 0 occurs between other ids in at least 10% of the batch's rows.
 
     ## Known problems
     Before training, only one batch is checked; a rare id elsewhere is found only when the model trains on it. A
     few multimodal models use an id as a placeholder for an image and replace it before the embedding; such an id
-    is reported if it is out of range. A vocabulary that is a local variable is not found.
+    is reported if it is out of range. A vocabulary in a local variable is not found.
 
     ## Sources
     Keras' documentation for `keras.layers.Embedding` (`mask_zero`: "index 0 cannot be used in the vocabulary");

@@ -79,8 +79,8 @@ class UnscaledInputs(Rule):
 
     ## Thresholds
     An input, or one column of a table (of at most 1000 columns), must have a root mean square of at least 30. For
-    comparison, the root mean square of standardised values is 1, and that of MNIST's raw pixels is 78. The root
-    mean square of targets must also be at least 30, and at least 10 times the largest initial output. Inputs are
+    comparison, the root mean square of standardised values is 1, and that of MNIST's raw pixels is 78. For
+    targets, the root mean square must be at least 30 and at least 10 times the largest initial output. Inputs are
     too small if their root mean square is at most 0.02, as with pixel values divided by 255 twice.
 
     Large inputs count as harmful if the initial loss exceeds the threshold of `initial-loss-off`, unless that rule
@@ -89,26 +89,27 @@ class UnscaledInputs(Rule):
 
     - The median loss in the second half of its training is more than 10% above the loss of the best constant
       prediction.
-    - The loss never gets as low as that of the constant prediction. After another decrease like that from the
-      first half to the second, it would still be more than 10% above it.
+    - The loss never gets as low as that of the constant prediction. Even if its minimum fell once more by as much
+      as from the first half to the second, it would still be more than 10% above that level.
     - The median step changed the weights by at least 0.1% of their norm, or the loss became NaN or infinite.
 
     Large targets count as harmful if the copy's error (in the target's units) moved less than 0.5% of the way from
     its initial value to the error of the best constant prediction.
 
-    In a watched run, large targets count as harmful if the loss ends as NaN or infinity, or if, after at least 100
-    steps, it is still at least twice that of the best constant prediction. The scale of the inputs counts as
-    harmful if, after at least 100 steps, the run ends no better than the best constant prediction, although a
-    linear or RBF (radial basis function) model fitted to the same rows after standardisation predicts held-out
-    rows. For large inputs, the final loss must be at least twice that of the constant prediction. A run that did
-    not learn is also reported if copies of its model learn with standardised inputs; see `not-learning`.
+    In a watched run, large targets count as harmful if the loss ends as NaN or infinity. After at least 100 steps,
+    they also count as harmful if the loss is still at least twice that of the best constant prediction. The scale
+    of the inputs counts as harmful if a run of at least 100 steps ends no better than the best constant
+    prediction, but the inputs do predict the targets: a linear or RBF (radial basis function) model, fitted to the
+    same rows after standardisation, predicts held-out rows. For large inputs, the final loss must be at least
+    twice that of the constant prediction. A run that did not learn is also reported if copies of its model learn
+    with standardised inputs; see `not-learning`.
 
     Images are reported as scaled twice if the first layer of a Keras model multiplies them by less than 0.01
     although all values in the batch are already between -1 and 1. A Keras `Normalization` layer counts as adapted
-    to a different scale if its output has a standard deviation of at most 1/50 or at least 50 for at least 80% of
-    the features, in a batch of at least 16 rows. The size of the values (the absolute mean plus two standard
-    deviations) must also differ from that of the adapted statistics by a factor of at least 50. Batches from a
-    series are not checked.
+    to a different scale if, in a batch of at least 16 rows, the standard deviation of its output is at most 1/50
+    or at least 50 for at least 80% of the features. The size of the values (the absolute mean plus two standard
+    deviations) must also differ by a factor of at least 50 from the size that the adapted statistics imply.
+    Batches from a series are not checked.
 
     ## Known problems
     A model whose first layer scales its inputs can work with raw numbers. Such a model is not checked if that

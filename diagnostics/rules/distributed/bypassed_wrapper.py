@@ -21,7 +21,7 @@ class BypassedWrapper(Rule):
 
     ## Why it is bad
     DistributedDataParallel sets up gradient averaging in its own `forward`. If the script calls `model.module`, or
-    the variable that still holds the unwrapped model, each replica is trained only on the rows of its own rank.
+    a variable that still refers to the unwrapped model, each replica is trained only on the rows of its own rank.
     The loss falls on every rank, but the model that rank 0 saves has seen only the rows of rank 0.
 
     ## Example

@@ -25,7 +25,7 @@ class UnevenBatches(Rule):
     ## What it does
     Under `diagnose run` with several processes, each rank counts its backward passes and the batches it gets from
     a DataLoader during training. The counts are compared if no rank is making progress, or if one rank has exited
-    normally and another rank has then lost its connection to it.
+    normally and another rank then loses its connection to it.
 
     ## Why it is bad
     Each backward pass under DistributedDataParallel, and each forward pass under FSDP, is a collective: every rank

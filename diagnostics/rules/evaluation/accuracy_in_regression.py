@@ -18,16 +18,16 @@ LEFT = 0.05  # of the loss of a constant prediction: below, the model has learne
 
 
 class AccuracyInRegression(Rule):
-    """A classification problem is trained as regression, or a regression model is evaluated with accuracy.
+    """A classification problem is treated as regression, or a regression model is evaluated with accuracy.
 
     ## What it does
     Checks the targets of a batch if the loss is a mean squared or absolute error and the model is compiled with
     an accuracy metric.
 
-    If the targets of such a loss are a few whole numbers, the rule also tests whether their order means anything.
-    On half of the sampled training rows, it fits linear and RBF (radial basis function) models to the targets as
-    classes, to the targets as numbers, and to 50 random renumberings of the classes. It then compares how well
-    these models predict the other half.
+    If the targets of such a loss are whole numbers with only a few different values, the rule also tests whether
+    their order means anything. On half of the sampled training rows, it fits linear and RBF (radial basis
+    function) models to the targets as classes, to the targets as numbers, and to 50 random renumberings of the
+    classes. It then compares how well these models predict the other half.
 
     ## Why it is bad
     With one output and a squared error, the prediction for a row that may be class 0 or class 8 is class 4. Class
@@ -59,11 +59,11 @@ class AccuracyInRegression(Rule):
     For class numbers, all of these conditions must hold:
 
     - There are 4 to 50 different whole numbers and at least 100 different rows.
-    - In the second half of the run, the training loss is at least 5% of that of a constant prediction.
-    - The error rate of the fit to the classes is at most 70% of that of a constant prediction, and at least five
-      standard errors below it.
-    - The error rate of the fit to the numbers, after rounding, is at least 15 percentage points above that of the
-      fit to the classes.
+    - In the second half of the run, the training loss is at least 5% of a constant prediction's loss.
+    - The error rate of the fit to the classes is at most 70% of a constant prediction's error rate, and at least
+      five standard errors below it.
+    - With its predictions rounded, the fit to the numbers has an error rate at least 15 percentage points higher
+      than the fit to the classes.
     - At least 15% of the random renumberings are at least as easy to predict as the numbers themselves. Grades,
       counts and months are easier to predict than nearly all of their renumberings.
 

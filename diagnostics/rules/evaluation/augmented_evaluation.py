@@ -41,14 +41,19 @@ class AugmentedEvaluation(Rule):
     At least 12 rows with class indices as labels must have been evaluated at least three times. All of these
     conditions must hold:
 
-    - At least 20% of the rows differ from their values in the first evaluation, and the changes are at least 5% of
-      the typical distance between two rows.
+    - At least 20% of the rows have changed since the first evaluation, and the changes are at least 5% of the
+      typical distance between two rows.
     - The change from the second to the third evaluation partly undoes the change from the first to the second: the
       cosine of the two changes is at most -0.2.
-    - Either the sorted values of a row, minus the mean of its class, have a correlation of at least 0.6 with those
-      of the same row in the first evaluation, or at least 10% of the rows have unchanged sorted values, or these
-      sorted values are closer to those of the same row in other evaluations than to those of other rows in its
-      class, by at least 4.5 standard deviations of what random pairs within the class reach.
+    - The values of a row, in sorted order, still identify the row.
+
+    The sorted values identify the rows if one of these conditions holds:
+
+    - In at least 10% of the rows, the sorted values did not change.
+    - The sorted values of the first two evaluations, minus the mean of each row's class, have a correlation of at
+      least 0.6.
+    - Versions of the same row from different evaluations are more similar than random pairs within a class, by at
+      least 4.5 standard deviations of such random pairs.
 
     The finding is a warning if the training rows come from the same underlying dataset. Otherwise it is a note,
     because the randomness may be intended.

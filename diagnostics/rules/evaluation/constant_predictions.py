@@ -30,8 +30,8 @@ class ConstantPredictions(Rule):
 
     ## Why it is bad
     The model has learned nothing about the examples. Accuracy equals the share of the predicted class, which may
-    look good. If the predictions are constant only in evaluation, usually the running statistics of batch norm do
-    not match the data, or the inputs are preprocessed differently.
+    look good. If the predictions are constant only in evaluation, the usual cause is that the running statistics
+    of batch norm do not match the data, or that the inputs are preprocessed differently.
 
     ## Example
     ```python
@@ -53,10 +53,10 @@ class ConstantPredictions(Rule):
     that of a constant prediction. If the loss curve shows the cause, `learning-rate-too-high` or `loss-plateau`
     reports the run instead.
 
-    An evaluation must have at least 100 examples, and in training, at least 10% of the predictions must differ
-    from the most frequent one. If the labels of the evaluation are known, the finding is a warning. If they are
-    unknown, two evaluations are needed and the finding is a note, because all examples may belong to one class by
-    design.
+    If the predictions are constant only in evaluation, the evaluation must have at least 100 examples, and at
+    least 10% of the training predictions must differ from the most frequent one. If the labels of the evaluation
+    are known, the finding is a warning. If they are unknown, two evaluations are needed and the finding is a note,
+    because all examples may belong to one class by design.
 
     ## Known problems
     Only outputs of shape (examples, classes) are covered, and only if the loss treats them as logits.

@@ -108,25 +108,26 @@ class EvaluationAtChance(Rule):
     ```
 
     ## Thresholds
-    There must be at least 32 training examples and 100 evaluation examples with known labels. In the last quarter
-    of training, the agreement must be at least 0.5. In every evaluation after training began, the agreement must
-    be at least two standard errors below 0.2. No class may have more than 80% of the evaluation's labels.
+    At least 32 training examples and 100 evaluation examples must have known labels. The training examples are
+    taken from the last quarter of training (or, if it has too few, from the second half), and their agreement must
+    be at least 0.5. In every evaluation after training began, the agreement must be at least two standard errors
+    below 0.2. No class may have more than 80% of the evaluation's labels.
 
     A wrong numbering of the classes is reported even if the evaluation is better than chance. There must be at
     least three classes, and renumbering them must raise the accuracy to at least 60%. The accuracy without
     renumbering must be at most 70% of the accuracy with it.
 
     Classes count as unseen if at least half of the evaluation labels belong to them, but no sampled training
-    example does. The classes that a random training sample of the same size would be expected to miss must have at
-    most 10% of the evaluation labels.
+    example does. Chance must not explain this: a random training sample of the same size would be expected to miss
+    classes with at most 10% of the evaluation labels in total.
 
     The finding is a warning if it names unseen classes. Otherwise, it is a note in three cases, of which only the
     third applies to a wrong numbering:
 
     - In the last evaluation, the agreement differs from chance by more than three standard errors.
     - The evaluation inputs do not look like the training inputs.
-    - The run has fewer than 100 steps, and the running statistics of batch norm lag behind the weights, or the lag
-      was not measured.
+    - The run has fewer than 100 steps, and the running statistics of batch norm lag behind the weights or may do
+      so (the lag was not measured).
 
     For Keras' `fit`, the logged accuracy is used if there is `validation_data` or a `validation_split`, and no
     class has more than 1.5 times an equal share of the labels. The agreement in the last quarter of the epochs
@@ -134,11 +135,11 @@ class EvaluationAtChance(Rule):
     predictions is more than five standard errors below chance.
 
     ## Known problems
-    Random labels, which a demonstration may use on purpose, are reported as a note if the script shows that it
-    draws them and gives them only to a data set or to `fit`, and otherwise as a warning. Evaluations on
-    adversarial examples are reported as a note. The labels of an evaluation are known only if the script computes
-    a cross entropy there, passes them to the model, or draws them together with the inputs from a PyTorch
-    `DataLoader`.
+    Random labels, which a demonstration may use on purpose, are reported as a note if the source shows that the
+    script draws them and passes them only to a dataset or to `fit`. Otherwise they are reported as a warning.
+    Evaluations on adversarial examples are reported as a note. The labels of an evaluation are known only if the
+    script computes a cross entropy there, passes them to the model, or draws them together with the inputs from a
+    PyTorch `DataLoader`.
 
     ## Sources
     Zhang et al., "Understanding deep learning requires rethinking generalization" (2017), on labels that can only

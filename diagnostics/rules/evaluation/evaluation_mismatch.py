@@ -120,8 +120,8 @@ class EvaluationMismatch(Rule):
     never the state that its previous call returned.
 
     Under `diagnose run`, the rule also searches the script for a scikit-learn scaler or encoder that is fitted
-    again on the evaluation data. It compares the training and evaluation rows with the rows that each fit of a
-    scaler produced. It also checks whether a label or ordinal encoder that is fitted again, or a
+    again on the evaluation data. It checks which fit of a scaler produced the training rows, and which produced
+    the evaluation rows. It also checks whether a label or ordinal encoder that is fitted again, or a
     `TextVectorization` layer that is adapted again, assigns different codes to the same values. If `generate` from
     transformers was called without a length limit, the rule counts the sequences that the default length cuts off
     before an end token, and compares that length with the lengths of the targets. For a decoder that was trained
@@ -135,7 +135,7 @@ class EvaluationMismatch(Rule):
 
     Keras' `validation_split` holds out the last rows. If the rows are ordered by source or by user, the embeddings
     of many held-out tokens were never trained. With left padding, a decoder with absolute positions counts
-    positions from the first pad token, so every token gets a different position than in training.
+    positions from the first pad token, so every token gets a different position from the one it had in training.
 
     ## Example
     ```python
@@ -202,18 +202,18 @@ class EvaluationMismatch(Rule):
 
     Unseen tokens are counted only if there are at least 64 training rows, and at least 32 evaluation rows with 100
     tokens in total. At least 30% of the evaluation tokens, and at least 5 different ones, must not occur in the
-    training rows. In each random split, the share of such tokens must be at most a tenth of that in the evaluation
-    rows. The finding is a note unless the evaluation rows are known to follow the training rows in the same
-    dataset.
+    training rows. In each random split, the share of such tokens must be at most a tenth of their share in the
+    evaluation rows. The finding is a note unless the evaluation rows are known to follow the training rows in the
+    same dataset.
 
-    A scaler counts as refitted if one fit produced at least 90% of the training rows, and another fit produced at
-    least 90% of the rows of an evaluation batch (of at least 16 rows). The finding is a note if the results of the
-    two fits differ by less than 0.25 for every raw value that the first fit maps to a number from -1 to 1.
+    A scaler counts as refitted if at least 90% of the training rows come from one fit, and at least 90% of the
+    rows in an evaluation batch (of at least 16 rows) come from another. The finding is a note if the results of
+    the two fits differ by less than 0.25 for every raw value that the first fit maps to a number from -1 to 1.
 
-    An encoder counts as refitted if the same object was fitted two or three times on pandas columns of the same
+    An encoder counts as refitted if the same object was fitted two or three times on pandas columns with the same
     name (a Series or part of a DataFrame), and encoded something each time. At least 8 values must occur in both
-    fits, and at least half of them must be assigned a different code. The encoder is not reported if one training
-    run began between the two fits and another began after them, as in cross-validation.
+    fits, and at least half of them must have different codes. The encoder is not reported if one training run
+    began between the two fits and another began after them, as in cross-validation.
 
     Left padding is reported if removing it changes at least 3 predictions and at least a quarter of all
     predictions. Replacing the pad tokens with other tokens must not change any prediction, and the training batch

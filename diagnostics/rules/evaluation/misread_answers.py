@@ -62,7 +62,7 @@ class MisreadAnswers(Rule):
 
     ## Why it is bad
     Even if the model is good, the reported error merely reflects a difference in units. Usually the predictions
-    were not converted back, were converted back with the scaler of the inputs, or are still logarithms. If there
+    were not converted back, were converted back with the scaler for the inputs, or are still logarithms. If there
     are two columns of scores, the first column belongs to class 0 and ranks the rows backwards: an area under the
     ROC curve of 0.95 becomes 0.05.
 
@@ -79,7 +79,7 @@ class MisreadAnswers(Rule):
     ```
 
     ## Thresholds
-    For a regression, there must be at least 20 rows, and the predictions must have a correlation of at least 0.7
+    For regression, there must be at least 20 rows, and the predictions must have a correlation of at least 0.7
     with the targets. The standard deviations of predictions and targets must differ by at least a factor of 10,
     and their sizes (the absolute mean plus two standard deviations) by at least a factor of 5. Predictions with
     too small a spread are not reported if the training targets and the metric's targets have the same standard
@@ -90,8 +90,8 @@ class MisreadAnswers(Rule):
     scores come from, the area must be below 0.1, and the finding is a note.
 
     ## Known problems
-    Metrics computed by hand or by another library are missed, and so are predictions stored in a DataFrame, and
-    scores that were computed from a column. An adversarial attack that flips every prediction is reported as a
+    Metrics computed by hand or by another library are missed. So are predictions stored in a DataFrame, and scores
+    computed from a column of the predictions. An adversarial attack that flips every prediction is reported as a
     note.
 
     ## Sources

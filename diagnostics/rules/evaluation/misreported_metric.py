@@ -106,22 +106,23 @@ class MisreportedMetric(Rule):
 
     ## Thresholds
     There must be at least 32 targets that are not ignored. A reported number is accepted if it matches, to its
-    last digit, one of several definitions of the metric, such as another kind of averaging, another threshold, or
-    top-5 accuracy. A mistake is named only if it reproduces the reported number to its last digit in each of the
-    latest evaluations. The reported number must also differ from the correct value by at least 0.01 (1% for error
-    metrics and perplexity). For a mean over batches, it must differ by at least 0.02 (5% for error metrics). If an
-    accuracy is wrong by at least 0.02 for no known reason, the finding is a note.
+    last digit, one of several definitions of the metric, such as one with a different kind of averaging or a
+    different threshold, or top-5 accuracy. A mistake is named only if it reproduces the reported number to its
+    last digit in each of the latest evaluations. The reported number must also differ from the correct value by at
+    least 0.01 (1% for error metrics and perplexity). For a mean over batches, it must differ by at least 0.02 (5%
+    for error metrics). If an accuracy is wrong by at least 0.02 for no known reason, the finding is a note.
 
     For calls to scikit-learn's metrics, one of these conditions must hold:
 
-    - Calls per batch: an evaluation has at least 3 batches, and the mean over the batches differs from the metric
-      of all rows by at least 0.02 (5% for error metrics).
-    - Growing lists: each call gets the rows of the previous call again, followed by the same targets once more.
+    - Calls per batch: an evaluation has at least 3 batches, and the mean over the batches differs by at least 0.02
+      (5% for error metrics) from the metric computed on all rows.
+    - Growing lists: each call gets all rows of the previous call again, followed by the rows of one more
+      evaluation with the same targets.
     - Swapped arguments: the second argument stays the same from call to call, while the first argument changes.
 
     A Keras metric object must be read at least 3 times, with training steps of the same optimizer in between. It
     must never be reset, its number of samples must grow by the same amount each time, and its value must differ by
-    at least 1% from the mean of the latest samples. In addition, the object must get its samples only outside of
+    at least 1% from the mean of the latest samples. In addition, the object must get its samples only outside
     training steps, or another metric object, which is read at least as often, must be reset between reads. The
     object is not reported if another metric of the same kind gets the same samples and is reset: the first one
     then covers the whole run on purpose.
@@ -133,7 +134,7 @@ class MisreportedMetric(Rule):
     - It is computed in training, and another metric of the same kind is reset after a different number of samples.
 
     A comparison in the script must have at least 32 rows and at most 100 different values. The share of
-    predictions that equal their own target must exceed, by at least 0.02, the share of equal pairs when every
+    predictions that equal their own target must be at least 0.02 higher than the share of equal pairs when every
     prediction is paired with every target. The first share must also be less than 1, because a script may compare
     labels with themselves to find the pairs with the same label.
 

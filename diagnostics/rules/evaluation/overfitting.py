@@ -53,15 +53,16 @@ class Overfitting(Rule):
     ## Thresholds
     There must be at least 6 evaluations, at least 4 of them after the best one. From the best evaluation onwards,
     at least 5 evaluations must have a known training loss. The last evaluation loss must exceed the lowest by each
-    of three margins:
+    of these three margins:
 
     - 40% of the decrease from the highest earlier loss to the lowest,
     - 40% of the lowest loss itself, and
     - 5 standard deviations of the noise in the evaluation losses.
 
     Each of the last four evaluation losses must exceed the lowest by at least half of each margin. In at least 80%
-    of all pairs of evaluations since the best one, the later loss must be higher. Over the same time, the training
-    loss must have fallen by at least 20%, and in at least 80% of the pairs, the later training loss must be lower.
+    of all pairs of evaluations since the best one, the later loss must be higher. Over the same period, the
+    training loss must have fallen by at least 20%, and in at least 80% of the pairs, the later training loss must
+    be lower.
 
     The finding is a note if the loop called `model.state_dict()` at the best evaluation but at no later one.
 

@@ -8,7 +8,7 @@ from diagnostics.facts import data
 
 
 class ShuffledPredictions(Rule):
-    """Predictions of a shuffled dataset are compared with labels in a different order.
+    """Predictions for a shuffled dataset are compared with labels in a different order.
 
     ## What it does
     Under `diagnose run`, the rule looks for `tf.data` pipelines that reshuffle on every iteration. It checks

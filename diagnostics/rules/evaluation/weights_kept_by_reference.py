@@ -19,8 +19,9 @@ class WeightsKeptByReference(Rule):
     In a watched run, the rule checks at each `load_state_dict()` whether the loaded weights still share memory
     with the model, and how many steps the optimizer has taken since the script stored them. It also reports a
     module that reloads its own current weights (`a.load_state_dict(a.state_dict())`) while another module with the
-    same layers is trained, and state dicts that the script collects over several steps, in a list for example,
-    without copying them: to average them, as in federated learning, or to compare them.
+    same layers is trained. The rule also covers state dicts that the script collects over several steps, for
+    example in a list, without copying them. Such state dicts are usually averaged, as in federated learning, or
+    compared.
 
     In the source code, the rule looks for a training loop that assigns the best model so far to a second name
     without copying it (`best_model = model`), or that stores the weights in a list or dict without copying them.
@@ -48,8 +49,8 @@ class WeightsKeptByReference(Rule):
 
     ## Thresholds
     The script must load the model's own weights at least one step after it stored them. If another model loads the
-    weights, they must have been stored at two or more different steps. Collected state dicts are reported if at
-    least 4, from different steps, are held at the same time, and the script has dropped none since the first.
+    weights, they must have been stored at two or more different steps. Collected state dicts are reported if the
+    script holds at least 4 from different steps at the same time, and has dropped none since the first.
 
     ## Known problems
     Only `diagnose run` and `diagnose lint` read the source. If the branch does not also store the score that it

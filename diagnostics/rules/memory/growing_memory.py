@@ -85,10 +85,10 @@ class GrowingMemory(Rule):
     In a watched run, there must be at least 8 sampled graphs that are more than 30 steps old, and at least 90% of
     these graphs must still be alive. Without such graphs, the run must have at least 300 steps, and at least 16
     memory readings in its second half. Memory use must grow by at least 256 MiB and at least 30% over that half.
-    In each third of the half, it must grow more than half as fast as over the whole half, and at least 90% of the
-    readings must be higher than the reading taken four readings earlier. Without an accelerator, the rule reads
-    the process's memory, and the finding is a note, because this memory can grow for many reasons, such as cached
-    data.
+    In each third of that half, it must grow more than half as fast as over the half as a whole, and at least 90%
+    of the readings must be higher than the reading taken four readings earlier. Without an accelerator, the rule
+    reads the process's memory, and the finding is a note, because this memory can grow for many reasons, such as
+    cached data.
 
     ## Known problems
     The rule misses tensors in an object's attributes, in a closure or on the host, and memory that grows inside a

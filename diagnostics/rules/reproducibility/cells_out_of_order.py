@@ -16,8 +16,8 @@ class CellsOutOfOrder(Rule):
 
     ## What it does
     Compares the order of the cells in a notebook file with the execution counts of their last runs, such as
-    `In[7]`. Names a cell if one of the variables that it uses was set by a different cell than in a run from top
-    to bottom, or was set again after the cell was run.
+    `In[7]`. Names a cell if one of the variables that it uses was set by a different cell than it would be in a
+    run from top to bottom, or was set again after the cell was run.
 
     ## Why it is bad
     The results may come from code that the notebook no longer shows. If the cell with the learning rate was edited

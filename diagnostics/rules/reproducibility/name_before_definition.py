@@ -15,8 +15,8 @@ class NameBeforeDefinition(Rule):
     """A notebook uses a name before any cell defines it.
 
     ## What it does
-    Reads the cells of a notebook file from top to bottom, without running them. Reports a name that is read, in
-    the cell or in a function that it calls, even though no cell above defines the name.
+    Reads the cells of a notebook file from top to bottom, without running them. Reports a name that is read, by a
+    cell or by a function that the cell calls, even though no cell above defines the name.
 
     ## Why it is bad
     The kernel remembers what the notebook no longer shows: a cell that was deleted or edited after it was run, or

@@ -24,10 +24,10 @@ class RedefinedName(Rule):
     """A notebook redefines a name and later uses it with its original meaning.
 
     ## What it does
-    Follows the names in a notebook file from top to bottom, without running it. Reports a number, string, list or
-    similar value that is called as a function. Also reports a function that reads a name whose meaning has
-    changed: the name refers to a value when the function is defined, but to a loop variable or a function when it
-    is called, or vice versa.
+    Follows the names in a notebook file from top to bottom, without running the notebook. Reports a number,
+    string, list or similar value that is called as a function. Also reports a function that reads a name whose
+    meaning has changed: the name refers to a value when the function is defined, but to a loop variable or a
+    function when it is called, or vice versa.
 
     ## Why it is bad
     All cells share one namespace. `sum = 0.0` in one cell hides Python's `sum` in all others, and

@@ -43,14 +43,14 @@ class UnseededRandomness(Rule):
     ```
 
     ## Thresholds
-    None: a difference of one bit is enough. If the first difference is less than 1e-4 of the largest value in the
-    tensor, the finding attributes it to an operation without a fixed order of summation. Otherwise, it attributes
-    the difference to random numbers.
+    None: a difference of one bit is enough. If the first difference is less than 1e-4 times the largest value in
+    the tensor, the finding attributes it to an operation without a fixed order of summation. Otherwise, it
+    attributes the difference to random numbers.
 
     ## Known problems
     Generators that were created with a seed are reset before each of the two steps. A NumPy generator is treated
-    as unseeded if its seed has 64 bits of entropy or more, like a seed from the operating system. Worker processes
-    and Keras are not checked.
+    as unseeded if its seed has 64 bits of entropy or more, as a seed from the operating system does. Worker
+    processes and Keras are not checked.
 
     ## Sources
     PyTorch's notes, "Reproducibility"; NumPy's documentation for `numpy.random.default_rng` and `SeedSequence`.
