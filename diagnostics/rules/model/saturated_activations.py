@@ -22,10 +22,10 @@ class SaturatedActivations(Rule):
     """Most units of a layer are saturated for nearly every example.
 
     ## What it does
-    Checks the output of each hidden layer that ends in tanh, sigmoid or one of their hard variants, on one batch.
-    A unit is saturated if its output differs from a bound by at most 1% of the function's range, for at least 95%
-    of the examples and positions. In a watched run, the unit must be saturated in each of the last 3 sampled
-    batches.
+    Checks, on one batch, the output of each hidden layer that ends in tanh, sigmoid or one of their hard variants.
+    A unit is saturated if, for at least 95% of the examples and positions, the distance of its output from a bound
+    is at most 1% of the function's range. In a watched run, the unit must be saturated in each of the last 3
+    sampled batches.
 
     ## Why it is bad
     Near its bounds, a tanh or sigmoid is flat, so little gradient passes through and the layers before it hardly

@@ -57,12 +57,12 @@ class WrongBatchNormMomentum(Rule):
     ## Thresholds
     The run must have at least 20 steps. A momentum of 0 (1 in Keras) is reported if the statistics still have
     their initial values. In Keras, this finding is always a warning. In PyTorch, a momentum of 0.9 or more is
-    always reported, and a finding about momentum is a warning only if one of two conditions holds in the second
-    half of the run, with at least 100 examples each in training and in evaluation:
+    always reported, but a finding about momentum is a warning only if, in the second half of the run, one of two
+    conditions holds over at least 100 training examples and at least 100 evaluation examples:
 
     - Accuracy is lower in evaluation than in training by at least 15 percentage points plus two standard errors.
-    - The predicted classes have different shares in evaluation than in training: at least 40% of the predictions
-      would have to change to make the shares equal.
+    - The class frequencies of the predictions differ between evaluation and training: at least 40% of the
+      predictions would have to change to make the frequencies equal.
 
     With a momentum of 0, a warning also requires that the model was evaluated in evaluation mode.
 
