@@ -86,8 +86,8 @@ class LearningRateTooLow(Rule):
     higher rate, and no other single change helps nearly as much; see `not-learning`.
 
     ## Known problems
-    Many learning rates above these thresholds are still too low, but are not reported. No copy is trained if the
-    learning rate is warmed up, or appears to be, or if the best constant prediction is unknown.
+    Many learning rates that pass these thresholds are still too low, but they are not reported. No copy is trained
+    if the learning rate is warmed up, or appears to be, or if the best constant prediction is unknown.
 
     ## Sources
     Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates" ("if it

@@ -20,9 +20,8 @@ class LossDivergence(Rule):
     """The loss diverges even though the updates are of normal size.
 
     ## What it does
-    In a watched run, the rule reports a training loss that ends far above its initial and its lowest level even
-    though the updates are of normal size. It also reports a loss that starts above 0, falls below 0, and keeps
-    falling faster and faster.
+    In a watched run, the rule reports a training loss that ends far above both its initial and its lowest level.
+    It also reports a loss that starts above 0, falls below 0, and keeps falling faster and faster.
 
     ## Why it is bad
     Training should lower the training loss. A loss diverges if the optimizer maximises instead of minimising, if a
@@ -47,7 +46,7 @@ class LossDivergence(Rule):
     infinity must have risen to at least 1,000 times its initial level just before that. If a step changes the
     weights by 1% or more, `learning-rate-too-high` reports the run instead.
 
-    A loss is reported as falling without bound if it began above 0 and ended at least ten times as far below 0.
+    A loss is reported as falling without bound if it begins above 0 and ends at least ten times as far below 0.
     From each quarter of the run to the next, the decrease must grow by a factor of at least 1.5.
 
     ## Known problems

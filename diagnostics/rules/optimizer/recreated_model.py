@@ -53,7 +53,7 @@ class RecreatedModel(Rule):
     they re-initialise weights still held by an optimizer that was created before the loop.
 
     ## Sources
-    Forum questions about losses that start over in each epoch.
+    Forum questions about losses that start over at each epoch.
     """
 
     severity = "warning"
