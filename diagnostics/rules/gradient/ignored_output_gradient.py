@@ -16,7 +16,7 @@ class IgnoredOutputGradient(Rule):
     """The backward() of a custom operation ignores the gradient passed to it.
 
     ## What it does
-    Reads the `backward` of each custom `torch.autograd.Function` in the graph of the first loss, to see whether
+    Examines the `backward` of each custom `torch.autograd.Function` in the graph of the first loss, to see whether
     the gradients passed in are ever used.
 
     ## Why it is bad

@@ -63,8 +63,8 @@ class VanishingGradients(Rule):
 
     ## Thresholds
     Across time steps: the gradient at the first positions must be at most 1e-5 times the gradient at the end of
-    the sequence (median over the second half of at least 4 sampled steps). The median loss in the last quarter of
-    the run must be above 90% of the median loss in the first quarter.
+    the sequence (the median over the second half of the sampled steps, of which there must be at least 4). The
+    median loss in the last quarter of the run must be above 90% of the median loss in the first quarter.
 
     Across layers: there must be at least 6 layers and 20 steps. The gradient in the first third of the layers must
     be at most 1e-5 times the gradient in the last third. The rank correlation between depth and gradient must be

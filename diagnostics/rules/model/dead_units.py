@@ -38,7 +38,7 @@ UNLEARNABLE: Final = (
 
 
 class DeadUnits(Rule):
-    """Nearly all units of a layer output zero for every example of the batch.
+    """Nearly all units of a layer output zero for every example in the batch.
 
     ## What it does
     Checks, on one batch, the output of each layer that ends in a ReLU or ReLU6. A unit (in a convolution, a
@@ -69,9 +69,10 @@ class DeadUnits(Rule):
 
     ## Thresholds
     The layer must have at least 32 units and the batch at least 8 examples. At least 90% of the units must be
-    dead. These thresholds are based on untrained PyTorch models, with 10 to 200 seeds each:
+    dead. These thresholds are based on PyTorch models, untrained unless noted otherwise, with 10 to 200 seeds
+    each:
 
-    | model | dead units in a layer, at most |
+    | model | largest share of dead units in a layer |
     |---|---|
     | MLP, 6 or 20 layers of 32, PyTorch's own initialisation | 78% |
     | MLP, 6 layers of 16, PyTorch's own initialisation | 94% |

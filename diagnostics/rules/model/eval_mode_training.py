@@ -31,8 +31,8 @@ class EvalModeTraining(MessageRule):
 
     ## Why it is bad
     In evaluation mode, dropout is off, so the model overfits sooner. Batch norm uses its running statistics
-    without updating them. In a new model, these statistics are a mean of 0 and a variance of 1, whatever the data
-    is. No error is raised.
+    without updating them. In a new model, these statistics are a mean of 0 and a variance of 1, whatever the data.
+    No error is raised.
 
     ## Example
     ```python

@@ -53,7 +53,7 @@ class ExamplesMixed(Rule):
     operation along the batch axis, such as a softmax, or an LSTM that treats the batch axis as time.
 
     ## Why it is bad
-    A softmax over the batch makes the examples compete for each class; an LSTM without `batch_first` reads the
+    A softmax over the batch makes the examples compete for each class; an LSTM without `batch_first` treats the
     batch as one sequence. The loss may still fall, but at inference the same example gets a different prediction
     in a different batch.
 

@@ -78,9 +78,9 @@ class IgnoresInput(Rule):
 
     ## Known problems
     Batches in which all inputs or all labels are equal are not checked. Nothing is reported if the copy's loss
-    ever fell below that of the best constant prediction, because the copy must then have used its input. A
-    baseline that ignores its input on purpose is reported. Large regression targets that are almost equal are
-    reported if the predictions for them differ by less than a millionth of their size; standardise such targets.
+    ever fell below the best constant prediction's loss, because the copy must then have used its input. A baseline
+    that ignores its input on purpose is reported. Large regression targets that are almost equal are reported if
+    the predictions for them differ by less than a millionth of their size; standardise such targets.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "input-independent baseline".

@@ -47,7 +47,7 @@ class SaturatedActivations(Rule):
     The layer must have at least 16 units and the batch at least 8 examples. More than half of the units must be
     saturated. These thresholds are based on untrained PyTorch models, with 8 to 60 seeds each:
 
-    | model | saturated units in a layer, at most |
+    | model | largest share of saturated units in a layer |
     |---|---|
     | tanh or sigmoid, 2 or 4 layers of 16 or 64, PyTorch's own, Glorot or He initialisation | 2% |
     | hard tanh or hard sigmoid, 2 or 4 layers of 16 or 64 | 19% |

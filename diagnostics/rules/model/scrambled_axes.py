@@ -52,8 +52,8 @@ class ScrambledAxes(Rule):
 
     ## Why it is bad
     `view` and `reshape` keep the order of the numbers in memory and only change the shape. A row of C values then
-    holds C neighbouring pixels of one channel instead of the C scores of one pixel. Nothing fails, but each score
-    is compared with the label of another pixel.
+    contains C neighbouring pixels of one channel instead of the C scores of one pixel. Nothing fails, but each
+    score is compared with the label of another pixel.
 
     ## Example
     ```python

@@ -66,7 +66,7 @@ class TrainModeEvaluation(Rule):
     In PyTorch, the finding is a warning if one of these conditions holds, and otherwise a note:
 
     - The model has batch norm.
-    - Every forward pass of the evaluations had a different input.
+    - Every forward pass in the evaluations had a different input.
     - The loop computed an evaluation loss without gradients, or passed one to `watch.evaluated(loss)`.
 
     Without such a loss, the finding is always a note if each evaluation is a single pass over at most as many rows

@@ -41,10 +41,10 @@ class LossDivergence(Rule):
     ## Thresholds
     For a classifier trained on cross entropy, the final loss is the median cross entropy over the last quarter of
     the sampled steps. It must be at least twice the loss of a constant prediction, and at least 1.5 times both the
-    initial and the lowest level. Any other loss must reach at least 100 times both its initial and its lowest
-    level, in a run of at least 40 steps, and the norm of the weights must have tripled. A loss that ends as NaN or
-    infinity must have risen to at least 1,000 times its initial level just before that. If a step changes the
-    weights by 1% or more, `learning-rate-too-high` reports the run instead.
+    initial and the lowest level. For any other loss, the run must have at least 40 steps, the loss must reach at
+    least 100 times both its initial and its lowest level, and the norm of the weights must have tripled. A loss
+    that ends as NaN or infinity must have risen to at least 1,000 times its initial level just before that. If a
+    step changes the weights by 1% or more, `learning-rate-too-high` reports the run instead.
 
     A loss is reported as falling without bound if it begins above 0 and ends at least ten times as far below 0.
     From each quarter of the run to the next, the decrease must grow by a factor of at least 1.5.

@@ -90,13 +90,13 @@ class LossPlateau(Rule):
 
     - The average cross entropy is at most 5% above the labels' entropy, and it is not more than 5% below the
       labels' entropy in any quarter of these two thirds.
-    - From the first half of these two thirds to the second, the cross entropy fell by at most 2% of the labels'
+    - From the first half of these two thirds to the second, the cross entropy falls by at most 2% of the labels'
       entropy.
     - Accuracy is at most three standard errors above the share of the most frequent class.
 
     The cross entropy must never have fallen 10% below the labels' entropy, and the learning rate must have stopped
-    rising. The steps must have been large enough to change the weights by 100% of their norm if all of them had
-    pointed in the same direction. If updates change the weights by more than 1% of their norm,
+    rising. Together, the steps must have been large enough to change the weights by 100% of their norm, had they
+    all pointed in the same direction. If updates change the weights by more than 1% of their norm,
     `learning-rate-too-high` reports the run instead.
 
     A loss is constant if the last third of the run has at least 30 losses, all finite, that differ by at most

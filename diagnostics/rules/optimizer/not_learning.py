@@ -188,7 +188,7 @@ class NotLearning(Rule):
 
     - After 300 steps or more, its error is still at least 95% of a constant prediction's error.
     - The error of a simple fit to its targets is at most half of a constant prediction's error.
-    - The error of another output is at most half the error of a constant prediction for that other output.
+    - Another output has learned: its error is at most half of its own constant prediction's error.
 
     If another output's weighted loss is at least 10,000 times the weighted loss of the output that learned
     nothing, the finding names this dominant output: its targets are not scaled.

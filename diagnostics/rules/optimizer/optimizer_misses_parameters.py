@@ -20,7 +20,7 @@ WORTH_A_WARNING = 0.01
 
 
 class OptimizerMissesParameters(MessageRule):
-    """The optimizer does not hold all trainable parameters.
+    """The optimizer does not contain all trainable parameters.
 
     ## What it does
     Compares the tensors in the optimizer with the model's parameters that require a gradient.
@@ -56,10 +56,10 @@ class OptimizerMissesParameters(MessageRule):
     ## Thresholds
     The finding is an error if the optimizer has none of the model's trainable parameters, or nothing to train
     because the model is frozen. The finding is a warning if the missing parameters make up at least 1% of the
-    trainable weights, or if the optimizer holds tensors that the model does not have, as happens after a layer is
-    replaced. In all other cases, it is a note. If the optimizer has only part of the model, nothing is reported if
-    a later training run changes the rest; if only an earlier training run did, the finding is a note. For frozen
-    new weights, the finding is a warning if they are in the last layer that runs, and otherwise a note.
+    trainable weights, or if the optimizer contains tensors that the model does not have, as happens after a layer
+    is replaced. In all other cases, it is a note. If the optimizer has only part of the model, nothing is reported
+    if a later training run changes the rest; if only an earlier training run did, the finding is a note. For
+    frozen new weights, the finding is a warning if they are in the last layer that runs, and otherwise a note.
 
     ## Known problems
     If several optimizers train one model, each of them is reported as missing the others' parameters. Training

@@ -48,14 +48,14 @@ class InvertedLoss(Rule):
     ## Thresholds
     Keras: the loss of correct predictions must be higher than the loss that the model reached. It must also exceed
     the loss of a constant prediction by more than 10% of the larger of these two losses. The targets must be masks
-    or images from 0 to 1, or the loss must ignore the scale of the predictions, as a cosine does. Each prediction
-    must have at least 8 values. A single value is enough if most targets are different, and the correlation
-    between predictions and targets is -0.5 or less.
+    or images with values from 0 to 1, or the loss must ignore the scale of the predictions, as a cosine does. Each
+    prediction must have at least 8 values. A single value is enough if most targets are different and the
+    correlation between predictions and targets is -0.5 or less.
 
     PyTorch: at least 4 steps must be sampled, and in at least 90% of them the loss must have the wrong sign. In
     addition, one of these must hold:
 
-    - The run's losses are the negative of a known formula, to within 0.2%, and the targets are not all equal. The
+    - The run's losses equal the negative of a known formula to within 0.2%, and the targets are not all equal. The
       value of that formula rises over the run, and is initially at least half its value for a constant prediction.
     - For masks with at least 8 values per row, the gradient has the wrong sign at 95% or more of the foreground
       and at 95% or more of the background.

@@ -43,8 +43,8 @@ class LogitsAsProbabilities(MessageRule):
     ## What it does
     Infers from the settings or the value of the loss whether it expects probabilities, log-probabilities or
     logits, then checks one batch of predictions and the last activation. For `ctc_loss`, the rule checks the
-    values passed to the first call. For a custom loss, such as a Dice or Jaccard loss, it reads the graph of the
-    loss.
+    values passed to the first call. For a custom loss, such as a Dice or Jaccard loss, it examines the graph of
+    the loss.
 
     ## Why it is bad
     Keras clips predictions to the range from 0 to 1 before it takes the logarithm, and no gradient passes through

@@ -15,8 +15,8 @@ class SwappedLossArguments(Rule):
     """A loss gets or uses predictions and targets in the wrong order.
 
     ## What it does
-    On one batch, computes the loss that was passed to `compile` with its arguments in both orders. The rule fires
-    in three cases:
+    Computes, on one batch, the loss that was passed to `compile`, with its arguments in both orders. The rule
+    fires in three cases:
 
     - The first argument is named after predictions (`y_pred`, `output`) and the second after targets (`y_true`,
       `labels`).

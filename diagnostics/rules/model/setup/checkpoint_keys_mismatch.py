@@ -81,7 +81,7 @@ class CheckpointKeysMismatch(MessageRule):
 
     ## Known problems
     Some old error messages name only the first key, so the rule knows only that key. Weights that were not saved
-    are found only while the trained model is in memory, and not after a run of a `Trainer`.
+    are found only while the trained model is in memory, and not after training with a `Trainer`.
 
     ## Sources
     The documentation for `torch.nn.Module.load_state_dict`, and PyTorch's tutorial "Saving and loading models"
