@@ -20,9 +20,9 @@ class ClipAfterStep(Rule):
     happens between a backward pass and the step that uses its gradients.
 
     ## Why it is bad
-    `optimizer.step()` uses the gradients as they are at that moment. Gradients that are clipped afterwards are
-    cleared before they are used, and before `backward()` there is nothing to clip. A batch with a huge gradient
-    still wrecks the weights.
+    `optimizer.step()` uses the gradients as they are when it is called. Gradients that are clipped later are
+    cleared before they are ever used, and before `backward()` there is nothing to clip. Either way, a batch with a
+    huge gradient still wrecks the weights.
 
     ## Example
     ```python
@@ -39,7 +39,7 @@ class ClipAfterStep(Rule):
     ```
 
     ## Thresholds
-    There must be at least 3 clipping calls, none of which had any effect. The finding is a note if no gradient in
+    There must be at least 3 clipping calls, none of which has any effect. The finding is a note if no gradient in
     the run exceeded the limit, and otherwise a warning.
 
     ## Known problems

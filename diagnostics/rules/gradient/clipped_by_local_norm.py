@@ -37,8 +37,8 @@ class ClippedByLocalNorm(Rule):
     ```
 
     ## Thresholds
-    At the same step, the norms of two ranks must differ by more than 1%, and the larger norm must be above the
-    clipping limit.
+    At some step, the norms on two ranks must differ by more than 1%, and the larger norm must exceed the clipping
+    limit.
 
     ## Known problems
     Only FullyShardedDataParallel is covered; with `fully_shard`, the function already computes the norm over all

@@ -16,8 +16,8 @@ class DiscardedGradients(Rule):
     """The gradients of entire batches are cleared before the optimizer uses them.
 
     ## What it does
-    In a watched run, the rule counts the calls to `zero_grad()` between a backward pass and the next step, if the
-    next backward pass is on different examples. In TensorFlow, it counts each `tf.GradientTape` that records a
+    In a watched run, the rule counts each call to `zero_grad()` between a backward pass and the next step if the
+    following backward pass uses different examples. In TensorFlow, it counts each `tf.GradientTape` that records a
     forward pass but computes no gradient before the next step.
 
     ## Why it is bad
@@ -45,7 +45,7 @@ class DiscardedGradients(Rule):
     ```
 
     ## Thresholds
-    There must be at least 8 steps, and at least nine discarded backward passes for every ten steps. With a
+    There must be at least 8 steps, and at least 9 discarded backward passes for every 10 steps. With a
     `tf.GradientTape`, there must be at least 3 steps, each preceded by two or more unused tapes.
 
     ## Known problems

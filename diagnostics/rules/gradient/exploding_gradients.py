@@ -24,8 +24,8 @@ class ExplodingGradients(Rule):
 
     ## What it does
     In a watched run, the rule compares the gradient norm at the end of the run, or just before it became NaN or
-    infinite, with the norm in the first steps. It also detects a single step with a gradient a thousand times as
-    large as in the previous steps, if the loss then rises.
+    infinite, with the norm in the first steps. It also detects a single step whose gradient is a thousand times as
+    large as the gradients before it, if the loss then rises.
 
     ## Why it is bad
     A huge update takes the weights out of the region where the gradient's linear approximation holds. The loss
@@ -48,14 +48,16 @@ class ExplodingGradients(Rule):
     ```
 
     ## Thresholds
-    The run must have at least 20 steps, and one of these conditions must hold:
+    The run must have at least 20 steps with a finite gradient, and one of these conditions must hold:
 
     - The median of the last 5 norms is at least 1,000 times the largest of the first 10 norms, and the loss, if
       known, has not fallen.
     - One norm is at least 1,000 times the largest norm in the 20 steps before it. The median loss over the next 20
-      steps is higher than the loss at that step, and undoes at least half of the decrease so far.
+      steps is higher than the loss at that step, and at least half of the decrease so far is lost.
 
-    Healthy spikes during warm-up are 10 to 100 times as large as the norms before them.
+    If the gradient becomes NaN or infinite, 4 steps are enough, and one of the last 5 norms before that must be at
+    least 1,000 times the largest of the first 10. Healthy spikes during warm-up are 10 to 100 times as large as
+    the norms before them.
 
     ## Known problems
     The norms are measured at the optimizer step, so the rule does not see an explosion that clipping removes. If

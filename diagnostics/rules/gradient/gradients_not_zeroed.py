@@ -22,7 +22,7 @@ class GradientsNotZeroed(Rule):
 
     ## Why it is bad
     `backward()` adds to the gradients that are already there. Each step then follows the sum of all gradients
-    since the last `zero_grad()`, or since training began, and moves past every minimum. The loss may fall at
+    since the last `zero_grad()`, or since training began, and overshoots every minimum. The loss may fall at
     first, and no exception is raised.
 
     ## Example
@@ -42,7 +42,7 @@ class GradientsNotZeroed(Rule):
 
     ## Thresholds
     At least 4 steps must have been checked, and at least 90% of them must have started with gradients that were
-    not zeroed. Gradient accumulation, with several backward passes for one step, is not reported.
+    not zeroed. Gradient accumulation (several backward passes per step) is not reported.
 
     ## Known problems
     A loop that scales gradients down instead of zeroing them, as a form of momentum, is reported too.

@@ -16,13 +16,13 @@ class IgnoredOutputGradient(Rule):
     """The backward() of a custom operation ignores the gradient passed to it.
 
     ## What it does
-    Reads the `backward` of each custom `torch.autograd.Function` in the graph of the first loss, to see whether
+    Examines the `backward` of each custom `torch.autograd.Function` in the graph of the first loss, to see whether
     the gradients passed in are ever used.
 
     ## Why it is bad
     `backward` must multiply the gradient passed to it by the derivative of the operation. If it returns the
     derivative alone, its result does not depend on the loss, and every weight before the operation moves in the
-    same direction, whatever the target is. The layers after the operation still learn, so the loss may fall a
+    same direction whatever the target is. The layers after the operation still learn, so the loss may fall a
     little.
 
     ## Example
@@ -42,9 +42,9 @@ class IgnoredOutputGradient(Rule):
     ```
 
     ## Thresholds
-    The output must have more than one element, and `backward` must read what the forward pass saved, but none of
-    the gradients passed to it. A backward() that calls `zeros` or `zeros_like` is not reported, because it stops
-    the gradient on purpose.
+    The output must have more than one element, and `backward` must use what the forward pass saved but none of the
+    gradients passed to it. A backward() that calls `zeros` or `zeros_like` is not reported, because it stops the
+    gradient on purpose.
 
     ## Known problems
     Direct feedback alignment, which bypasses the true gradient on purpose, is reported. The rule misses a

@@ -52,8 +52,8 @@ class NoGradient(MessageRule):
 
     ## What it does
     Follows the graph of one batch's loss backwards, and checks whether it reaches a trainable parameter. After a
-    crash, it recognises the error message from a `backward()` that has nothing to differentiate. In a watched run,
-    the rule checks
+    crash, it recognises the error raised by a `backward()` call that has nothing to differentiate. In a watched
+    run, the rule checks
 
     - whether the optimizer found gradients at its steps,
     - whether `zero_grad()` was called between `backward()` and the step,
@@ -81,20 +81,25 @@ class NoGradient(MessageRule):
 
     ## Thresholds
     Before training, there is no threshold: if the loss depends on even one trainable parameter, nothing is
-    reported. In a watched run, there must be at least 3 steps, and the reported reason must hold in at least 90%
-    of them. For sample weights, there must be at least 8 batches, and in at least 90% of them, all weights must be
-    0.
+    reported. In a watched run, there must be at least 3 steps, and the reported reason must apply to at least 90%
+    of them. For sample weights, there must be at least 8 batches, and at least 90% of them must have only weights
+    of 0.
 
-    A term without a gradient is reported if at least 8 of the first steps call the same loss functions, and if the
-    differentiated loss is a sum of their results with constant factors, up to 1e-5, but not without this term,
-    which must make up more than 0.1% of it. A term that is 0 at each of these steps (up to 1e-6) is reported, too.
-    The finding is a warning, or a note if parts of the model are frozen, because then a term may train nothing on
-    purpose.
+    A term without a gradient is reported if three conditions hold:
+
+    - At least 8 of the first steps call the same loss functions.
+    - The differentiated loss is a sum of their results with constant factors (to within 1e-5), but only if this
+      term is included.
+    - The term makes up more than 0.1% of the differentiated loss.
+
+    A term that is 0 (to within 1e-6) at each of these steps is also reported. The finding is a warning, or a note
+    if parts of the model are frozen, because a term may then train nothing on purpose.
 
     ## Known problems
-    A frozen model is reported even if the loss has trainable parameters, because only the model's parameters are
-    checked. A traceback does not show where the graph was cut. Terms without a gradient are found only if each
-    term of the loss is a loss function of PyTorch and their weights do not change during the first steps.
+    A frozen model is reported even if the loss has trainable parameters of its own, because only the model's
+    parameters are checked. A traceback does not show where the graph was cut. Terms without a gradient are found
+    only if each term comes from one of PyTorch's loss functions and the weights of the terms do not change during
+    the first steps.
 
     ## Sources
     PyTorch's notes, "Autograd mechanics" ("Locally disabling gradient computation"); Andrej Karpathy, "A Recipe

@@ -42,7 +42,7 @@ class UndetachedTarget(Rule):
 
     ## Thresholds
     Each prediction must be selected from several outputs. The target must be a multiple of the highest prediction
-    of each row, or of a selected prediction, plus another term. Prediction and target must depend on at least one
+    in each row, or of a selected prediction, plus another term. Prediction and target must depend on at least one
     common parameter.
 
     ## Known problems

@@ -48,15 +48,15 @@ class UnevenAccumulation(Rule):
 
     ## Thresholds
     There must be at least 4 measured steps. In at least half of them, one label must have at least twice the
-    weight of another. In the median step, giving all labels equal weights would move at least 20% of the weight
-    from some passes to others. For comparison: with log-normal text lengths (standard deviation of the logarithm:
-    0.6), this share is 22% for eight micro-batches of one text each, and 12% for eight of four texts each. These
-    thresholds are our own.
+    weight of another. In the median step, at least 20% of the weight would have to move from some passes to others
+    to give all labels equal weights. For comparison: with log-normal text lengths (standard deviation of the
+    logarithm: 0.6), this share is 22% for eight micro-batches of one text each, and 12% for eight micro-batches of
+    four texts each. These thresholds are our own.
 
     ## Known problems
-    If the number of labels in each pass is the same at every step, the passes are not compared, because they may
-    be weighted on purpose, as with a labelled and an unlabelled batch. The rule does not check losses with class
-    weights, passes with several such losses, or models called through `torch.compile`. It does not compare the
+    If the number of labels in each pass never changes from step to step, the passes are not compared, because they
+    may be weighted on purpose, as with a labelled and an unlabelled batch. The rule does not check losses with
+    class weights, passes with several losses, or models called through `torch.compile`. It does not compare the
     ranks of a distributed run, whose gradients are averaged in the same way. Keras is not covered, although its
     `gradient_accumulation_steps` averages in the same way.
 

@@ -46,8 +46,8 @@ class UnreachedParameters(Rule):
     Before training, the rule computes the gradient of the loss on one batch, and lists the trainable parameters
     without a gradient. A gradient of zero does not count as missing.
 
-    In a watched run, it lists the optimized layers whose gradient was exactly 0 at every recorded step and whose
-    weights did not change, except by weight decay, while other layers learned.
+    In a watched run, it lists the layers in the optimizer whose gradient was exactly 0 at every recorded step and
+    whose weights changed only through weight decay, if at all, while other layers learned.
 
     In Keras, under `diagnose run`, it lists the layers that are called on a tensor of a functional model but are
     not part of any model.
@@ -77,7 +77,7 @@ class UnreachedParameters(Rule):
     up at least 10% of the layers in the optimizer. Otherwise it is a note.
 
     The finding is also a note if all parameters without a gradient belong to a `pooler`, or if an earlier training
-    of the model changed them. If a later training of the model changes them, nothing is reported.
+    run of the model changed them. If a later training run changes them, nothing is reported.
 
     ## Known problems
     Before training, only one batch is used. Parts of the model that this batch does not need, such as experts,

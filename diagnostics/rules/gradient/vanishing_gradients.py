@@ -63,22 +63,22 @@ class VanishingGradients(Rule):
 
     ## Thresholds
     Across time steps: the gradient at the first positions must be at most 1e-5 times the gradient at the end of
-    the sequence (median over the second half of at least 4 sampled steps). The median loss in the last quarter of
-    the run must be above 90% of the median loss in the first quarter.
+    the sequence (the median over the second half of the sampled steps, of which there must be at least 4). The
+    median loss in the last quarter of the run must be above 90% of the median loss in the first quarter.
 
     Across layers: there must be at least 6 layers and 20 steps. The gradient in the first third of the layers must
     be at most 1e-5 times the gradient in the last third. The rank correlation between depth and gradient must be
-    at least 0.8. In addition, either the loss has not fallen (as above), or the updates in the first third are
-    tiny: relative to the weight norm, they are at most 1e-5 and at most 1/1000 of those in the last third. For
-    comparison, the ratio of the gradients is 1e-7 or less in plain networks of 10 sigmoid layers, and above 1e-2
-    in residual networks, transformers and networks with batch norm.
+    at least 0.8. In addition, either the loss must not have fallen (as above), or the updates in the first third
+    must be tiny: relative to the weight norm, at most 1e-5, and at most 1/1000 of the updates in the last third.
+    For comparison, this ratio of the gradients is 1e-7 or less in plain networks of 10 sigmoid layers, and above
+    1e-2 in residual networks, transformers and networks with batch norm.
 
     ## Known problems
     Adam divides by the gradient's own magnitude, so it updates even layers with a vanishing gradient. If the loss
     then still falls, nothing is reported. The rule cannot distinguish labels that cannot be learned at all from
-    labels that depend on positions too far back. In an untrained LSTM or GRU the gradients also vanish, so wait
-    for the report at the end of the run. The rule covers only sequences of at least 16 positions, and only
-    recurrent layers from `torch.nn`.
+    labels that depend on positions too far back. Gradients also vanish in an untrained LSTM or GRU, so wait for
+    the report at the end of the run. The rule covers only sequences of at least 16 positions, and only recurrent
+    layers from `torch.nn`.
 
     ## Sources
     Yoshua Bengio et al., "Learning long-term dependencies with gradient descent is difficult" (1994); Sepp

@@ -38,13 +38,13 @@ UNLEARNABLE: Final = (
 
 
 class DeadUnits(Rule):
-    """Nearly all units of a layer output zero for every example of the batch.
+    """Nearly all units of a layer output zero for every example in the batch.
 
     ## What it does
-    Checks the output of each layer that ends in a ReLU or ReLU6 on one batch. A unit (in a convolution, a channel)
-    is dead if its output is zero for every example and every position. In a watched PyTorch run, the unit must be
-    dead in each of the last 3 sampled batches. If a ReLU produces the logits of a cross-entropy loss, the rule
-    also looks for classes whose unit is dead.
+    Checks, on one batch, the output of each layer that ends in a ReLU or ReLU6. A unit (in a convolution, a
+    channel) is dead if its output is zero for every example and every position. In a watched PyTorch run, the unit
+    must be dead in each of the last 3 sampled batches. If a ReLU produces the logits of a cross-entropy loss, the
+    rule also looks for classes whose unit is dead.
 
     ## Why it is bad
     The gradient of a ReLU is zero wherever its output is zero. A unit that is zero for every example gets no
@@ -69,9 +69,10 @@ class DeadUnits(Rule):
 
     ## Thresholds
     The layer must have at least 32 units and the batch at least 8 examples. At least 90% of the units must be
-    dead. These thresholds are based on untrained PyTorch models, with 10 to 200 seeds each:
+    dead. These thresholds are based on PyTorch models, untrained unless noted otherwise, with 10 to 200 seeds
+    each:
 
-    | model | dead units in a layer, at most |
+    | model | largest share of dead units in a layer |
     |---|---|
     | MLP, 6 or 20 layers of 32, PyTorch's own initialisation | 78% |
     | MLP, 6 layers of 16, PyTorch's own initialisation | 94% |
@@ -79,10 +80,11 @@ class DeadUnits(Rule):
     | MLP, 3 layers of 64, all biases -2 | 100% |
     | MLP, 3 layers of 64, after 5 SGD steps at a rate of 10 | 100% |
 
-    In a watched run, a layer of any size is also reported if all its units were zero in each of the last 3 or more
-    sampled batches, with at least 64 examples in total. The finding is only a note if the loss has fallen, or if
-    the units died during the run and a simple model fitted to the data learns nothing either. A class is reported
-    if it has at least 20 sampled examples in the second half of the run but is never predicted in that half.
+    In a watched run, a layer of any size is also reported if the run ends with at least 3 sampled batches, of at
+    least 64 examples in total, in which all its units were zero. The finding is only a note if the loss has
+    fallen, or if the units died during the run and a simple model fitted to the data learns nothing either. A
+    class is reported if it has at least 20 sampled examples in the second half of the run but is never predicted
+    in that half.
 
     ## Known problems
     A trained transformer with ReLU is naturally sparse: a few short texts leave most of its units unused. The

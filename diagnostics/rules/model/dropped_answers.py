@@ -32,8 +32,8 @@ class DroppedAnswers(Rule):
     ```
 
     ## Thresholds
-    In both training-mode runs, between 2% and 99% of the predictions must be 0. In evaluation mode, none of the
-    predictions may be 0. The target of the loss must be known.
+    In each of the two runs in training mode, 2% to 99% of the predictions must be 0. In evaluation mode, none of
+    them may be 0. The target of the loss must be known.
 
     ## Known problems
     Predictions that are dropped on purpose are reported too.

@@ -42,8 +42,8 @@ class DtypeMismatch(MessageRule):
     ## Why it is bad
     PyTorch does not convert the operands of a matrix product or a convolution to a common dtype. There are four
     common causes: NumPy's float64, integer features that were never converted, a half-precision model that
-    receives float32 inputs, and a target of the wrong type. Cross entropy takes class indices as int64; binary
-    cross entropy and squared errors take floating-point targets.
+    receives float32 inputs, and a target of the wrong type. Cross entropy requires class indices of type int64;
+    binary cross entropy and squared errors require floating-point targets.
 
     ## Example
     ```python

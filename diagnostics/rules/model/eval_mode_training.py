@@ -31,8 +31,8 @@ class EvalModeTraining(MessageRule):
 
     ## Why it is bad
     In evaluation mode, dropout is off, so the model overfits sooner. Batch norm uses its running statistics
-    without updating them. In a new model, these statistics are a mean of 0 and a variance of 1, whatever the data
-    is. No error is raised.
+    without updating them. In a new model, these statistics are a mean of 0 and a variance of 1, whatever the data.
+    No error is raised.
 
     ## Example
     ```python
@@ -57,7 +57,8 @@ class EvalModeTraining(MessageRule):
     A watched run is reported if it ends with at least 8 sampled steps in which none of the mode-dependent layers
     was in training mode. It is also reported if the validation code trains the model: all steps in evaluation mode
     used batches from one dataset, no other steps used that dataset, and the model switched to evaluation mode at
-    least twice. In Keras, the state of these layers must not have changed in at least 16 optimizer steps.
+    least twice. In Keras, there must have been at least 16 optimizer steps, none of which changed the state of
+    these layers.
 
     ## Known problems
     Before training, the finding is only a note, because the training loop usually calls `model.train()`. Here the

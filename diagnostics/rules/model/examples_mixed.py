@@ -48,12 +48,12 @@ class ExamplesMixed(Rule):
     """The prediction for one example depends on the other examples in its batch.
 
     ## What it does
-    Runs a copy of the model in evaluation mode on a few examples of one batch, replaces all but one of them, and
-    checks whether the prediction for that example changes. If the prediction changes, the rule looks for an
+    Runs a copy of the model in evaluation mode on a few examples of one batch, replaces all of them except one,
+    and checks whether the prediction for that one changes. If the prediction changes, the rule looks for an
     operation along the batch axis, such as a softmax, or an LSTM that treats the batch axis as time.
 
     ## Why it is bad
-    A softmax over the batch makes the examples compete for each class; an LSTM without `batch_first` reads the
+    A softmax over the batch makes the examples compete for each class; an LSTM without `batch_first` treats the
     batch as one sequence. The loss may still fall, but at inference the same example gets a different prediction
     in a different batch.
 
@@ -75,9 +75,9 @@ class ExamplesMixed(Rule):
     In all other cases it is a note.
 
     ## Known problems
-    Some models compare examples on purpose: attention between rows, minibatch statistics in a discriminator,
-    experts with limited capacity. For such models, the finding is often only a note. Models whose rows are nodes
-    of a graph are not checked.
+    Some models mix examples on purpose, for example through attention between rows, minibatch statistics in a
+    discriminator, or experts with limited capacity. For such models, the finding is often only a note. Models
+    whose rows are nodes of a graph are not checked.
 
     ## Sources
     The documentation for `torch.nn.LSTM` (`batch_first`) and `torch.nn.Softmax` (`dim`); Andrej Karpathy, "A

@@ -54,7 +54,7 @@ class FutureLeak(Rule):
 
     ## Thresholds
     The prediction must change by more than 1/1000 of the spread of the predictions across positions. In a causal
-    model, the prediction changes only by rounding errors.
+    model, it changes only by rounding errors.
 
     ## Known problems
     The rule applies only if cross entropy is the whole loss and the targets are the next tokens of exactly one

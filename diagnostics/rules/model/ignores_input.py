@@ -35,14 +35,14 @@ class IgnoresInput(Rule):
     ## What it does
     Trains a copy of the model on one batch and compares its predictions for different examples, before and after
     training. If the model's target is its own input, as for an autoencoder, the rule compares the predictions of
-    the trained model. It does the same if no target is known, as in a custom `train_step`, and the output is the
+    the trained model. It does the same if no target is known (as with a custom `train_step`) and the output is the
     same size as the only input. If a Keras model has its own `train_step`, the rule recomputes the traced step to
-    get the two tensors that its loss compares; the model needs no `call`. A softmax over a single unit is found
+    get the two tensors that the loss compares, so the model needs no `call`. A softmax over a single unit is found
     without training, because every prediction is 1.
 
     ## Why it is bad
     The input does not reach the output, so training can only find the best constant prediction. The loss still
-    falls to the loss of that constant prediction, so the task merely looks hard.
+    falls to the level of that prediction, so the task merely looks hard.
 
     ## Example
     ```python
@@ -65,22 +65,22 @@ class IgnoresInput(Rule):
     An autoencoder is reported after 200 steps or more if
 
     - its predictions are close to the mean input,
-    - the spread of its predictions across examples is less than 20% of that of the inputs, and
+    - the spread of its predictions across examples is less than 20% of the spread of the inputs, and
     - the loss fell by less than 2% from the third quarter of the run to the last.
 
-    If the mean input is close to 0 or the target is not known, the spread of the predictions must be less than 1%
-    of that of the inputs. The inputs must also have structure, because the mean is the best prediction for pure
-    noise: up to 8 principal components fitted to half of a batch must explain at least half of the variance of the
-    other half.
+    If the mean input is close to 0 or the target is not known, the limit for the spread of the predictions is 1%
+    instead of 20%. The inputs must also have structure, because the mean is the best prediction for pure noise: up
+    to 8 principal components fitted to half of a batch must explain at least half of the variance in the other
+    half.
 
-    If the loss at each step is not known, because a `train_step` returns only its terms, the limit is also 1%, and
-    one term must have fallen to 1% of the sum of all terms.
+    If a `train_step` returns only the terms of the loss, so that the loss at each step is not known, the limit is
+    also 1%, and one term must have fallen to 1% of the sum of all terms.
 
     ## Known problems
     Batches in which all inputs or all labels are equal are not checked. Nothing is reported if the copy's loss
-    ever fell below that of the best constant prediction, because the copy must then have used its input. A
-    baseline that ignores its input on purpose is reported. Large regression targets that are almost equal are
-    reported if the predictions for them differ by less than a millionth of their size; standardise such targets.
+    ever fell below the best constant prediction's loss, because the copy must then have used its input. A baseline
+    that ignores its input on purpose is reported. Large regression targets that are almost equal are reported if
+    the predictions for them differ by less than a millionth of their size; standardise such targets.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "input-independent baseline".

@@ -46,9 +46,9 @@ class MissingActivation(Rule):
     distance between the predictions for the two examples. There must be at least two layers, none of them narrower
     than both the input and the output, because a bottleneck is a deliberate factorisation.
 
-    The finding is a warning if the loss is a mean squared error, an RBF (radial basis function) fit to some
-    training rows also predicts other rows, and the run's final error is more than twice the error of that fit. In
-    all other cases, the finding is a note.
+    The finding is a warning if the loss is a mean squared error, an RBF (radial basis function) model fitted to
+    some training rows also predicts other rows, and the run's final error is more than twice the error of that
+    model. In all other cases, the finding is a note.
 
     ## Known problems
     Networks that are intentionally deep and linear are reported as a note. Only models with a single numeric input

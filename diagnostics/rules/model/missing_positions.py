@@ -55,14 +55,14 @@ class MissingPositions(Rule):
     ## Thresholds
     None of the predictions may change by more than 1/10000 of the spread of the predictions. At least half of the
     rows in the batch must be unsorted and contain a repeated token; otherwise the rows may be sets. The final loss
-    must be more than half that of a constant prediction.
+    must be more than half the loss of a constant prediction.
 
     The finding is a warning only if one of two tests shows that the order matters:
 
-    - If each token has a target, the share of pairs with different targets among identical tokens of a row must be
-      at least half the share among all pairs of tokens.
-    - If each row has a target, a model fitted to the token positions must have at most 80% of the error of a model
-      fitted to the token counts, both on held-out rows. For classes, its error must also be at least three
+    - If each token has a target, identical tokens within a row must have different targets at least half as often
+      as any two tokens do.
+    - If each row has a target, the error of a model fitted to the token positions must be at most 80% of the error
+      of a model fitted to the token counts (both on held-out rows). For classes, it must also be at least three
       standard errors lower.
 
     Even then, the finding is a note if the loss of a constant prediction is not known, or if the training loss

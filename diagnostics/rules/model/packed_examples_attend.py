@@ -20,8 +20,8 @@ class PackedExamplesAttend(Rule):
     Finds rows in a language model's batches that contain several documents. In such rows, the positions restart,
     an input numbers the documents, or the labels at the beginning of each document are ignored. On a copy of the
     model in evaluation mode, the rule replaces the words of the first document and compares the predictions for
-    the second. It also measures the loss on the second document after the original first document, after a
-    different document, and on its own.
+    the second. It also measures the loss on the second document when it follows the original first document, when
+    it follows a different document, and when it is alone.
 
     ## Why it is bad
     If packed documents are related, such as two wordings of one question, the model learns to copy from the
@@ -52,7 +52,7 @@ class PackedExamplesAttend(Rule):
 
     The finding is a note unless the script itself separates the documents in one of two ways:
 
-    - The positions restart, and all documents begin or all end with the same token.
+    - The positions restart, and all documents begin with the same token, or all end with the same token.
     - The documents are numbered, and the first token of each document is not a target.
 
     ## Known problems

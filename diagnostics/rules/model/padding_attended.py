@@ -24,8 +24,8 @@ class PaddingAttended(Rule):
 
     ## What it does
     After the run, the rule finds an input whose rows end in padding of different lengths. It runs the trained
-    model on some rows with and without their padding, and again with the words replaced. The rule fires if new
-    words change the prediction without padding but hardly change it with padding, or if the prediction without
+    model on some rows with and without their padding, and then again with the words replaced. The rule fires if
+    new words change the prediction without padding but hardly change it with padding, or if the prediction without
     padding is NaN. It also fires if the mask of a PyTorch attention layer masks every word in the batch but none
     of the padding.
 
@@ -62,9 +62,9 @@ class PaddingAttended(Rule):
     the most heavily padded rows must also be below this limit. These are the rows with at least half as much
     padding as the row with the most.
 
-    If vectors are averaged, one row of the batch must have no padding. Removing the padding must affect at least 2
-    of the padded rows, and at least 10% of them: their predicted class must change, or their prediction (or mean
-    vector) must change by more than half the standard deviation across rows.
+    If vectors are averaged, at least one row in the batch must have no padding. Removing the padding must affect
+    at least 2 of the padded rows, and at least 10% of them: a row is affected if its predicted class changes, or
+    if its prediction (or mean vector) changes by more than half the standard deviation across rows.
 
     ## Known problems
     Models that return a vector for each position are checked only in a plain PyTorch loop, and only for a mean

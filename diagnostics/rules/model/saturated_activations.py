@@ -22,10 +22,10 @@ class SaturatedActivations(Rule):
     """Most units of a layer are saturated for nearly every example.
 
     ## What it does
-    Checks the output of each hidden layer that ends in tanh, sigmoid or one of their hard variants, on one batch.
-    A unit is saturated if its output differs from a bound by at most 1% of the function's range, for at least 95%
-    of the examples and positions. In a watched run, the unit must be saturated in each of the last 3 sampled
-    batches.
+    Checks, on one batch, the output of each hidden layer that ends in tanh, sigmoid or one of their hard variants.
+    A unit is saturated if, for at least 95% of the examples and positions, the distance of its output from a bound
+    is at most 1% of the function's range. In a watched run, the unit must be saturated in each of the last 3
+    sampled batches.
 
     ## Why it is bad
     Near its bounds, a tanh or sigmoid is flat, so little gradient passes through and the layers before it hardly
@@ -47,7 +47,7 @@ class SaturatedActivations(Rule):
     The layer must have at least 16 units and the batch at least 8 examples. More than half of the units must be
     saturated. These thresholds are based on untrained PyTorch models, with 8 to 60 seeds each:
 
-    | model | saturated units in a layer, at most |
+    | model | largest share of saturated units in a layer |
     |---|---|
     | tanh or sigmoid, 2 or 4 layers of 16 or 64, PyTorch's own, Glorot or He initialisation | 2% |
     | hard tanh or hard sigmoid, 2 or 4 layers of 16 or 64 | 19% |

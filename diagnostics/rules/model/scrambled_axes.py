@@ -44,16 +44,16 @@ class ScrambledAxes(Rule):
       last axis, and
     - a view that turns (batch, a, b) into (batch, b, a).
 
-    The rule reports a view only if a softmax, a layer with weights or a matrix product then reads its rows. It
-    also compares the shapes that sequence scores and labels had before they were flattened for the loss. In
-    Keras, it checks whether the first convolution reads channels-first images as channels-last. For colour
-    images and smooth signals, it compares how similar neighbouring values are in the current axis order and in
-    the other order. In PyTorch, it also compares the inputs with what the first layer reads.
+    The rule reports a view only if its rows are then the input of a softmax, a layer with weights or a matrix
+    product. It also compares the shapes that sequence scores and labels had before they were flattened for the
+    loss. In Keras, it checks whether the first convolution treats channels-first images as channels-last. For
+    colour images and smooth signals, it compares how similar neighbouring values are in the current axis order and
+    in the other order. In PyTorch, it also compares the inputs with the tensor that reaches the first layer.
 
     ## Why it is bad
     `view` and `reshape` keep the order of the numbers in memory and only change the shape. A row of C values then
-    holds C neighbouring pixels of one channel instead of the C scores of one pixel. Nothing fails, but each score
-    is compared with the label of another pixel.
+    contains C neighbouring pixels of one channel instead of the C scores of one pixel. Nothing fails, but each
+    score is compared with the label of another pixel.
 
     ## Example
     ```python
@@ -70,31 +70,36 @@ class ScrambledAxes(Rule):
     A view is not reported if the number of channels equals the length of an image axis, or if one of `a` and `b`
     is a multiple of the other, because grouping neighbours may then be intended.
 
-    Channels-first images must be square, with at least 8 pixels per side and 1 or 3 channels, and neighbouring
-    pixels along both axes must have a correlation of at least 0.3.
+    Channels-first images must be square, with at least 8 pixels per side and 1 or 3 channels. Along both axes,
+    neighbouring pixels must have a correlation of at least 0.3.
 
-    For scrambled colour images, there must be at least 8 images with at least 16 pixels per side. The rule
-    computes the mean squared difference between neighbouring pixels. In the other axis order, this difference must
-    be at most 60% of that in the current order, and at most half of that between random pixels. The finding is
-    then a warning.
+    For scrambled colour images, there must be at least 8 images with at least 16 pixels per side. The mean squared
+    difference between neighbouring pixels must be lower in the other axis order: at most 60% of the difference in
+    the current order, and at most half the difference between random pixels. The finding is then a warning.
 
-    Signals of shape (batch, a, b) need at least 8 rows, and a and b must differ. Their columns are
-    standardised first, and values are compared by their mean squared difference. The usual step is the
-    difference between values that the other axis order makes neighbours in time. It must be at most 70% of the
-    difference between random values. If the original time axis is the last, the jump between neighbouring
-    values must be at least 1.4 times the usual step where an original channel ends. If it is the first, values
-    a places apart are one usual step apart, and values one, a - 1, a + 1 or b places apart must differ by at
-    least 1.4 times that step. Both limits have a margin of three standard errors. Where a row of b values
-    ends, a step may be at most 1.15 times the usual step. The finding is then a warning.
+    For signals of shape (batch, a, b), there must be at least 8 rows, and a and b must differ. The columns are
+    first standardised, and values are compared by their mean squared difference. The usual step is the difference
+    between values that are neighbours in time in the other axis order. Three conditions must hold:
 
-    Two arrays of the script are reported as a warning if their shapes differ only in the order of the axes after
-    the first, if they hold the same numbers in the same order (in 8 rows, with at least 16 different values), and
-    if the model was given rows of the second shape.
+    - The usual step is at most 70% of the difference between random values.
+    - Where a row of b values ends, a step is at most 1.15 times the usual step.
+    - Values that are not neighbours in time differ by at least 1.4 times the usual step, with a margin of three
+      standard errors. If time was originally the last axis, the rule compares the values on either side of each
+      end of an original channel. If time was the first axis, it compares values that are 1, a - 1, a + 1 or b
+      places apart.
+
+    The finding is then a warning.
+
+    Two arrays in the script are reported as a warning if three conditions hold:
+
+    - Their shapes differ only in the order of the axes after the first.
+    - They contain the same numbers in the same order (in 8 rows, with at least 16 different values).
+    - The model was given rows of the second shape.
 
     ## Known problems
-    A `reshape` before the model is found only if it scrambles colour images or smooth signals, or if the script
-    still holds the original array in a global variable. A `view` between the inputs and the first layer with
-    weights is found only in PyTorch, in float32, and if the model gets inputs of shape (batch, a, b).
+    A `reshape` before the model is found only if it scrambles colour images or smooth signals, or if the original
+    array is still in one of the script's global variables. A `view` between the inputs and the first layer with
+    weights is found only in PyTorch, and only for float32 inputs of shape (batch, a, b).
 
     ## Sources
     Public reports of a `view` without a `permute`: in taggers with scores of shape (length, batch, tags) and

@@ -19,8 +19,8 @@ class SymmetricInitialization(Rule):
     """All units of a layer start with the same weights and stay equal.
 
     ## What it does
-    Looks for layers whose units all have the same weights before training, and checks whether these are still the
-    same after a copy of the model has been trained on one batch. In a watched run, it checks whether training
+    Looks for layers whose units all have the same weights before training, and checks whether the units are still
+    identical after a copy of the model has been trained on one batch. In a watched run, it checks whether training
     changed the weights but left the units identical.
 
     ## Why it is bad

@@ -55,8 +55,8 @@ class TrainModeEvaluation(Rule):
     ```
 
     ## Thresholds
-    The run must have at least 20 steps. Forward passes without gradients must follow at least 2, but at most 20%,
-    of these steps. At least 90% of these passes must be in training mode.
+    The run must have at least 20 steps. Forward passes without gradients must follow at least 2 of these steps,
+    but at most 20% of them. At least 90% of these passes must be in training mode.
 
     In Keras, the calls with `training=True` must cover at least 32 rows in total. They are not reported if a call
     in inference mode, `evaluate`, `predict` or `fit` follows, because their purpose may have been to recalibrate
@@ -66,11 +66,11 @@ class TrainModeEvaluation(Rule):
     In PyTorch, the finding is a warning if one of these conditions holds, and otherwise a note:
 
     - The model has batch norm.
-    - Every forward pass of the evaluations had a different input.
+    - Every forward pass in the evaluations had a different input.
     - The loop computed an evaluation loss without gradients, or passed one to `watch.evaluated(loss)`.
 
-    Without such a loss, the finding is always a note if each evaluation is a single pass over no more rows than a
-    training batch has.
+    Without such a loss, the finding is always a note if each evaluation is a single pass over at most as many rows
+    as a training batch has.
 
     Functional dropout is reported if it changes the predictions, and if its `training` argument is missing or
     evaluates to true in evaluation mode. The finding is a warning if the argument is missing and there were passes

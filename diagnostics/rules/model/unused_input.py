@@ -47,7 +47,7 @@ class UnusedInput(Rule):
     it replaces all except the first and, with recurrent layers, all except the last.
 
     ## Known problems
-    An input that is ignored on purpose, as in an ablation, is reported; ignore the rule in that case. The rule
+    An input that is ignored on purpose, as in an ablation, is reported; in that case, ignore the rule. The rule
     tests only inputs that are named arguments of the model's `forward` and differ between examples. It tests
     neither labels nor the entries of a batch that is passed as a dict.
 

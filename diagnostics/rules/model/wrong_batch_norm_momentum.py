@@ -56,21 +56,22 @@ class WrongBatchNormMomentum(Rule):
 
     ## Thresholds
     The run must have at least 20 steps. A momentum of 0 (1 in Keras) is reported if the statistics still have
-    their initial values. In Keras, this finding is always a warning. In PyTorch, a momentum of 0.9 or more is
-    always reported, and a finding about momentum is a warning only if one of two conditions holds in the second
-    half of the run, with at least 100 examples each in training and in evaluation:
+    their initial values. In PyTorch, a momentum of 0.9 or more is always reported.
+
+    In Keras, the finding is always a warning. In PyTorch, it is a warning only if, in the second half of the run,
+    one of two conditions holds over at least 100 training examples and at least 100 evaluation examples:
 
     - Accuracy is lower in evaluation than in training by at least 15 percentage points plus two standard errors.
-    - The predicted classes have different shares in evaluation than in training: at least 40% of the predictions
-      would have to change to make the shares equal.
+    - The class frequencies of the predictions differ between evaluation and training: at least 40% of the
+      predictions would have to change to make the frequencies equal.
 
     With a momentum of 0, a warning also requires that the model was evaluated in evaluation mode.
 
     Running statistics average over 1 / (1 - momentum) steps in Keras, and 1 / momentum steps in PyTorch. Running
     statistics that lag behind the weights are reported as a warning if the run is complete and has at least 100
-    steps, but fewer than five times that averaging period. With the statistics of the rows themselves, accuracy
-    must exceed the share of the most frequent class by more than two standard errors. With the running statistics,
-    the gain over that share must be at most half as large.
+    steps, but fewer than five times as many as the statistics average over. With the statistics of the rows
+    themselves, accuracy must exceed the share of the most frequent class by more than two standard errors. With
+    the running statistics, it may exceed that share by at most half as much.
 
     ## Known problems
     Overfitting causes a similar gap between training and evaluation. For models that are not classifiers, the

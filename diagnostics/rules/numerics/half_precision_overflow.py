@@ -23,7 +23,7 @@ class HalfPrecisionOverflow(MessageRule):
     In a watched run, if the loss or a gradient is not finite, the rule finds the module where the problem began
     (see `non-finite-activations`) and repeats its pass in float32. A value has overflowed if it is finite in
     float32, but larger than the largest half-precision number. As long as all values are finite, the rule compares
-    the largest activations of sampled steps with the largest half-precision number.
+    the largest activations at sampled steps with the largest half-precision number.
 
     ## Why it is bad
     The largest float16 number is 65,504. In float16, 300 times 300 is infinity, infinity minus infinity is NaN,
@@ -47,9 +47,9 @@ class HalfPrecisionOverflow(MessageRule):
     ```
 
     ## Thresholds
-    The finding is an error if a value is infinite in half precision and finite, but too large, in float32. The
-    finding is a warning if a module's float16 output reaches half of the largest float16 number. Values equal to
-    the largest number, and -inf, are ignored, because masks contain them on purpose.
+    The finding is an error if a value that is infinite in half precision is finite in float32, but too large for
+    half precision. The finding is a warning if a module's float16 output reaches half of the largest float16
+    number. Values equal to the largest number, and -inf, are ignored, because masks contain them on purpose.
 
     ## Known problems
     If the model cannot be run in float32, only `non-finite-activations` is reported. An overflow in a product

@@ -51,10 +51,10 @@ class HalfPrecisionUnderflow(Rule):
 
     ## Thresholds
     At least 10% of a layer's non-zero gradient values must equal the smallest of them. That value must be 2^-24,
-    or between 2^-30 and 2^-24 if clipping or averaging has scaled it down. Both conditions must hold in at least
-    two thirds of the sampled steps, and in at least 3 steps. If gradient values are spread evenly around 0, a
-    share of 10% means that another 5% were rounded to 0. In a test under autocast, the share was 0% for a 3-layer
-    MLP, and 42% after its loss was divided by 10,000.
+    or between 2^-30 and 2^-24 if clipping or averaging has scaled it down. Both conditions must hold in at least 3
+    sampled steps, and in at least two thirds of all sampled steps. If gradient values are spread evenly around 0,
+    a share of 10% means that another 5% were rounded to 0. In a test under autocast, the share was 0% for a
+    3-layer MLP, and 42% after its loss was divided by 10,000.
 
     ## Known problems
     A layer whose gradient is entirely 0 is reported only if other layers show underflow. The rule does not check

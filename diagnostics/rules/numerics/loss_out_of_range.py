@@ -52,8 +52,8 @@ class LossOutOfRange(Rule):
     ## Thresholds
     The loss must be below -0.0001 at the first step, or at three or more steps. A KL divergence is reported only
     if the exponentials of its input add up to less than 0.95 or more than 1.05 over the classes. Keras' KL
-    divergence reads probabilities, so the rule adds up the outputs and the targets directly. A binary cross
-    entropy is reported only if a target of the first batch is below 0 or above 1.
+    divergence expects probabilities, so the rule adds up the outputs and the targets directly. A binary cross
+    entropy is reported only if a target in the first batch is below 0 or above 1.
 
     ## Known problems
     Weighted and handwritten losses are not checked. In a loss with additional terms, only a KL divergence is

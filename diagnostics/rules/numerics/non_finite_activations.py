@@ -17,7 +17,7 @@ class NonFiniteActivations(MessageRule):
     ## What it does
     In a watched run, when a loss or a gradient is not finite, the rule repeats the forward pass of that step on a
     copy, with the same weights, batch and random state. The finding names the first module whose input is finite
-    and whose output is not, together with the ranges of the modules before it.
+    and whose output is not, and gives the value ranges of the modules before it.
 
     ## Why it is bad
     NaN propagates from that module through every later layer to the loss, and from the loss into every weight. A

@@ -56,8 +56,8 @@ class NonFiniteLoss(MessageRule):
 
     ## Thresholds
     There is no threshold for the loss. A common trait of the affected examples is named only if no other example
-    has it. For a label or a range, the probability that the same number of randomly chosen examples share such a
-    trait must also be below 10%.
+    has it. For a label or a range, the probability that as many randomly chosen examples would share such a trait
+    must also be below 10%.
 
     ## Known problems
     Before training, only one batch is used; `watch` also finds a rare example in a later batch. Batch norm spreads

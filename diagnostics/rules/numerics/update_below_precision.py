@@ -54,9 +54,9 @@ class UpdateBelowPrecision(Rule):
     ```
 
     ## Thresholds
-    The rule judges the sampled weights that had a gradient in at least 75% of the samples. At least 90% of these
-    weights must have stayed the same for at least 50 steps. Their median update must be smaller than half the
-    spacing between representable numbers at the weight's magnitude. With SGD, the update is the learning rate
+    The rule considers the sampled weights that had a gradient in at least 75% of the samples. At least 90% of
+    these weights must have stayed the same for at least 50 steps. Their median update must be smaller than half
+    the spacing between representable numbers at the weight's magnitude. With SGD, the update is the learning rate
     times the gradient. It must be below 5% of the spacing, to allow for momentum. With other optimizers, the rule
     takes the learning rate as the size of the update. The finding is a note if the loss has halved anyway.
 

@@ -44,10 +44,10 @@ class CannotOverfitOneBatch(Rule):
     ```
 
     ## Thresholds
-    The lowest loss must stay above 0.9 times the loss of the best constant prediction, which is the entropy of the
-    batch's labels for cross entropy, and their variance for squared error. With soft targets and binary cross
-    entropy, the targets' own entropy is first subtracted from both losses. For comparison, a healthy copy reaches
-    less than half of the constant prediction's loss.
+    The lowest loss must stay above 0.9 times the loss of the best constant prediction. For cross entropy, this is
+    the entropy of the batch's labels; for squared error, it is their variance. For binary cross entropy with soft
+    targets, the entropy of the targets is first subtracted from both losses. For comparison, a healthy copy
+    reaches less than half of the constant prediction's loss.
 
     The finding is a warning, not an error, because a model that learns slowly can fail too. A model with at most
     500 trainable parameters gets 500 more steps at a learning rate of 0.1.
@@ -59,8 +59,8 @@ class CannotOverfitOneBatch(Rule):
     - more than half of the examples are duplicates,
     - there are fewer trainable parameters than labels (one per example, or one per word or pixel),
     - more than half of the model is frozen, or
-    - the loss was still falling: another decrease as large as that in the second half of the steps would take it
-      below the threshold.
+    - the loss was still falling: another decrease as large as the one in the second half of the steps would take
+      it below the threshold.
 
     With strong label smoothing over very many classes, the loss stays high however well the model learns. The same
     happens with noisy targets, if the model is too small to memorise the noise.

@@ -101,18 +101,18 @@ class CollapsedSchedule(Rule):
 
     - within the first third of the run, if the rate falls at every step, or after each of at least three equal
       intervals (step decay);
-    - within the first 60% of the run, if the rate falls in one of these two ways, at intervals shorter than 75% of
-      an epoch; or
+    - within the first 60% of the run, if the rate falls in one of these two ways and the intervals are shorter
+      than 75% of an epoch; or
     - within the first half of the run, if the rate falls from half its peak to 0.1% of its peak within 5% of
       the run.
 
     A run whose loss had fallen to 10% of its initial value before the rate fell is not reported.
 
-    A schedule starts too low if its first rate is also its highest, and is either the square of the optimizer's
-    own rate or less than 0.1% of that rate.
+    A schedule is considered to start too low if its first rate is also its highest, and is either the square of
+    the optimizer's own rate or less than 0.1% of it.
 
     ## Known problems
-    A run in two phases with one optimizer is wrongly reported if the second phase's rate is a thousand times
+    A run in two phases with one optimizer is wrongly reported if the rate in the second phase is a thousand times
     lower. Only the highest rate among the parameter groups is tracked, so a fall in a single group goes unnoticed.
 
     ## Sources

@@ -61,19 +61,19 @@ class LearningRateTooHigh(Rule):
     - At your learning rate, at least one step changes the weights by at least 1% of their norm (the median over
       all weight matrices).
 
-    If updates reach 3% of the norm but a classifier still memorised the batch, new copies are trained for 60 steps
+    If updates reach 3% of the norm but a classifier still memorises the batch, new copies are trained for 60 steps
     on 8 batches, with a threshold of 0.7 instead of 0.9.
 
     In a watched run, a typical update (the median over layers and sampled steps) must change the weights by at
-    least 1% of their norm, or by at least 10% in the first 20 steps. If a layer has shrunk, as under a strong
-    weight decay, its updates are compared with its initial norm. If the median layer ends with less than 10% of
-    its initial norm, the first 20 steps are ignored. In addition, one of these must hold:
+    least 1% of their norm, or by at least 10% in the first 20 steps. If a layer has shrunk, as it does under
+    strong weight decay, its updates are compared with its initial norm. If the median layer ends with less than
+    10% of its initial norm, the first 20 steps are ignored. In addition, one of these must hold:
 
-    - The loss diverged. For a classifier trained on cross entropy, the loss over the last quarter of the run is
-      then at least twice the chance-level loss, and at least 1.5 times both the initial and the lowest loss. Any
+    - The loss diverged. For a classifier trained on cross entropy, the loss over the last quarter of the run must
+      be at least twice the chance-level loss, and at least 1.5 times both the initial and the lowest loss. Any
       other loss must end at least 100 times as high as both its initial and its lowest value.
-    - In a run of at least 200 steps, the loss of a classifier never fell 10% below the chance level, and is no
-      longer decreasing.
+    - In a run of at least 200 steps, the loss of a classifier never fell 10% below the chance level and is no
+      longer falling.
     - The loss on a batch seen at least 100 times swings by at least half of its mean and has not fallen.
 
     A complete run of at least 100 steps is also reported if three conditions hold: it ended no better than a
@@ -87,7 +87,7 @@ class LearningRateTooHigh(Rule):
 
     ## Known problems
     A few batches are an easy task: a rate at which they are memorised may still be too high for the real run. The
-    copies are not judged
+    rule ignores the copies
 
     - if the learning rate is warmed up, or training starts below the full rate,
     - if the best constant prediction is unknown, or

@@ -63,16 +63,16 @@ class LearningRateTooLow(Rule):
     For comparison, AdamW at 2e-5, the usual rate for fine-tuning, changes the weights of a transformer by 4e-4 to
     1e-3 of their magnitude per step.
 
-    Three kinds of complete run are reported:
+    A complete run is also reported in three cases:
 
-    - A run of at least 100 steps ended no better than a constant prediction. All its steps together could not have
-      changed the weights by 10% of their norm, and a copy of the model memorises one batch at a rate that is at
-      least 10 times as high.
-    - A run of at least 50 steps ended during its warm-up: the rate never fell, rose by 5% or more in the last
+    - It has at least 100 steps and ended no better than a constant prediction. All its steps together could not
+      have changed the weights by 10% of their norm, and a copy of the model memorises one batch at a rate that is
+      at least 10 times as high.
+    - It has at least 50 steps and ended during its warm-up: the rate never fell, rose by 5% or more in the last
       third, and reached at most half of the schedule's full rate. The finding is a warning if the run ended no
       better than a constant prediction (within 3%) and all its steps together could not have changed the weights
       by 10% of their norm. Otherwise, it is a note.
-    - A run of at least 50 steps has a schedule that counts batches but is stepped once per epoch. The rate never
+    - It has at least 50 steps and a schedule that counts batches but is stepped once per epoch. The rate never
       fell, rose only occasionally (at least twice, and at least 5 steps apart), and ended at 10% of the full rate
       or less.
 
@@ -86,8 +86,8 @@ class LearningRateTooLow(Rule):
     higher rate, and no other single change helps nearly as much; see `not-learning`.
 
     ## Known problems
-    Many learning rates above these thresholds are still too low, but are not reported. No copy is trained if the
-    learning rate is warmed up, or appears to be, or if the best constant prediction is unknown.
+    Many learning rates that pass these thresholds are still too low, but they are not reported. No copy is trained
+    if the learning rate is warmed up, or appears to be, or if the best constant prediction is unknown.
 
     ## Sources
     Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates" ("if it

@@ -20,9 +20,8 @@ class LossDivergence(Rule):
     """The loss diverges even though the updates are of normal size.
 
     ## What it does
-    In a watched run, the rule reports a training loss that ends far above its initial and its lowest level even
-    though the updates are of normal size. It also reports a loss that starts above 0, falls below 0, and keeps
-    falling faster and faster.
+    In a watched run, the rule reports a training loss that ends far above both its initial and its lowest level.
+    It also reports a loss that starts above 0, falls below 0, and keeps falling faster and faster.
 
     ## Why it is bad
     Training should lower the training loss. A loss diverges if the optimizer maximises instead of minimising, if a
@@ -42,12 +41,12 @@ class LossDivergence(Rule):
     ## Thresholds
     For a classifier trained on cross entropy, the final loss is the median cross entropy over the last quarter of
     the sampled steps. It must be at least twice the loss of a constant prediction, and at least 1.5 times both the
-    initial and the lowest level. Any other loss must reach at least 100 times both its initial and its lowest
-    level, in a run of at least 40 steps, and the norm of the weights must have tripled. A loss that ends as NaN or
-    infinity must have risen to at least 1,000 times its initial level just before that. If a step changes the
-    weights by 1% or more, `learning-rate-too-high` reports the run instead.
+    initial and the lowest level. For any other loss, the run must have at least 40 steps, the loss must reach at
+    least 100 times both its initial and its lowest level, and the norm of the weights must have tripled. A loss
+    that ends as NaN or infinity must have risen to at least 1,000 times its initial level just before that. If a
+    step changes the weights by 1% or more, `learning-rate-too-high` reports the run instead.
 
-    A loss is reported as falling without bound if it began above 0 and ended at least ten times as far below 0.
+    A loss is reported as falling without bound if it begins above 0 and ends at least ten times as far below 0.
     From each quarter of the run to the next, the decrease must grow by a factor of at least 1.5.
 
     ## Known problems

@@ -52,12 +52,12 @@ class LossPlateau(Rule):
 
     In a watched run, the rule makes four checks:
 
-    - It compares the cross entropy of the predictions at the sampled steps with the entropy of their labels.
+    - It compares the cross entropy of the predictions at the sampled steps with the entropy of the labels.
     - It checks whether a loss of any kind is constant at the end of the run even though each batch contains
       different rows. The predictions may have collapsed (as with a triplet loss stuck at its margin), or the loss
       compares the model with itself (as with a preference loss whose reference model is not a copy).
-    - If each row has to find its partner among the rows of its batch, it compares the cross entropy with that of
-      equal scores.
+    - If each row has to find its partner among the rows of its batch, it compares the cross entropy with its value
+      for equal scores.
     - If the logits of a cross entropy are scaled cosine similarities, it computes the lowest possible loss.
 
     ## Why it is bad
@@ -88,31 +88,32 @@ class LossPlateau(Rule):
 
     In a watched run of at least 400 steps, three things must hold over the last two thirds of the run:
 
-    - The average cross entropy is at most 5% above the labels' entropy, and in no quarter of these two thirds more
-      than 5% below it.
-    - From the first half of these two thirds to the second, the cross entropy fell by at most 2% of the labels'
+    - The average cross entropy is at most 5% above the labels' entropy, and it is not more than 5% below the
+      labels' entropy in any quarter of these two thirds.
+    - From the first half of these two thirds to the second, the cross entropy falls by at most 2% of the labels'
       entropy.
     - Accuracy is at most three standard errors above the share of the most frequent class.
 
     The cross entropy must never have fallen 10% below the labels' entropy, and the learning rate must have stopped
-    rising. The steps must have been large enough to change the weights by 100% of their norm if all of them had
-    pointed in the same direction. If updates change the weights by more than 1% of their norm,
+    rising. Together, the steps must have been large enough to change the weights by 100% of their norm, had they
+    all pointed in the same direction. If updates change the weights by more than 1% of their norm,
     `learning-rate-too-high` reports the run instead.
 
     A loss is constant if the last third of the run has at least 30 losses, all finite, that differ by at most
-    0.01% of their median. In magnitude, this median must be above 0.01% of the run's largest loss. At least 30
-    different batches must have been used. The dataset must hold at least two batches, and at least half of its
-    rows must be distinct. If the dataset is unknown, the weights must change instead. A constant whole number,
-    such as 1, is not reported if the loss may have that value by design. The model is reported as its own
-    reference if it also runs without gradients on the same inputs in at least 90% of the steps. In that case, 20
-    losses are enough if all losses of the run are equal up to rounding errors.
+    0.01% of their median. The magnitude of this median must be more than 0.01% of the run's largest loss. At least
+    30 different batches must have been used. The dataset must be large enough for at least two batches, and at
+    least half of its rows must be distinct. If the dataset is unknown, the weights must change instead. A constant
+    whole number, such as 1, is not reported if the loss may have that value by design. The model is reported as
+    its own reference if, in at least 90% of the steps, it also runs without gradients on the same inputs. In that
+    case, 20 losses are enough if all losses in the run are equal up to rounding errors.
 
-    If a cross entropy compares all rows of a batch with each other, through a product of two embeddings, the
-    chance level is the logarithm of the number of rows, which must be at least 8. In a run of at least 200 steps,
-    the average losses of the middle third and of the last third must be within 2% of this level. From the middle
-    third to the last, the loss may fall by at most 0.5% of this level.
+    If a cross entropy compares all rows of a batch with each other through a product of two embeddings, the chance
+    level is the logarithm of the number of rows, which must be at least 8. The run must have at least 200 steps.
+    In the middle third and in the last third, the average loss must be within 2% of the chance level. From the
+    middle third to the last, it may fall by at most 0.5% of the chance level.
 
-    If the scores are scaled cosines, the lowest possible loss must be at least 90% of the loss for equal scores.
+    If the scores are scaled cosine similarities, the lowest possible loss must be at least 90% of the loss for
+    equal scores.
 
     ## Known problems
     Before training, the plateau is detected only on a few batches, and only if another learning rate gets past it;

@@ -99,25 +99,25 @@ class NotLearning(Rule):
     """The run ends no better than a constant prediction, and no other rule explains it.
 
     ## What it does
-    Compares the losses of the second half of a run with the losses of the best constant prediction on the same
+    Compares the losses in the second half of a run with the losses of the best constant prediction on the same
     batches. If the run is no better, the rule fits a linear and an RBF (radial basis function) model to some of
     the rows, to see whether these fits learn something that the model did not.
 
     Then the rule trains copies of the model from the initial weights on the recorded batches (up to 150 batches
     and 16 MiB). One thing is changed in each copy, such as the scale of the data, the learning rate, the layers or
     the initial weights. The rule compares the losses of the copies on rows that none of them was trained on.
-    Training such copies requires a PyTorch loop with a single common loss function, or Keras' `fit` or
+    Copies can be trained only for a PyTorch loop with a single common loss function, or for Keras' `fit` or
     `train_on_batch` with one of Keras' own losses.
 
     A run that did learn something is compared with the linear fit: it may have settled at a loss that a linear
     model easily beats, for example because weight decay is too strong.
 
-    A triplet loss is compared with its margin, which is the loss when all embeddings are equal. If a model has
+    A triplet loss is compared with its margin, which is its value if all embeddings are equal. If a model has
     several outputs, each output is compared with its own constant prediction.
 
     ## Why it is bad
-    The first steps bring any model down to the constant prediction, which is the mean of the targets or the class
-    frequencies. A run that ends at that loss has learned nothing from its inputs.
+    In its first steps, any model learns the constant prediction, which is the mean of the targets or the class
+    frequencies. A run that ends at the loss of that prediction has learned nothing from its inputs.
 
     ## Example
     ```python
@@ -136,7 +136,7 @@ class NotLearning(Rule):
 
     ## Thresholds
     The run must have at least 100 steps (50 for a note), its learning rate must have stopped rising, and the
-    script must have run to completion. The loss must be at least 97% of that of the constant prediction, both over
+    script must have run to completion. The loss must be at least 97% of the constant prediction's loss, both over
     the last third of the run and at the sampled steps in the second half.
 
     The finding is a warning if one of these shows that the model could have learned something:
@@ -146,48 +146,52 @@ class NotLearning(Rule):
     - A model fitted to half of the sampled rows has at most 70% of the constant prediction's error on the other
       half. For classes, its error must also be at least five standard errors below that of the constant
       prediction.
-    - Each row of 3 to 64 columns was standardised separately, or a number used for missing values is at least 100
-      standard deviations away from all other values.
-    - After 200 steps or more, the run ended with a loss at least 10% above that of the constant prediction.
+    - Each row, of 3 to 64 columns, was standardised separately, or a number used for missing values is at least
+      100 standard deviations away from all other values.
+    - After 200 steps or more, the run ended with a loss at least 10% higher than the constant prediction's loss.
 
     The finding is a note if later training runs of the same model end below half of the constant prediction's
     loss, as after a first stage that trains only a new head.
 
     The finding is also a warning if a single change makes a copy learn, that is, if three conditions hold:
 
-    - None of the unchanged copies gets below 90% of the loss of the constant prediction.
-    - The changed copy gets below 85% of the loss of the constant prediction, even with its batches in a different
+    - None of the unchanged copies gets below 90% of the constant prediction's loss.
+    - The changed copy gets below 85% of the constant prediction's loss, even with its batches in a different
       order.
     - The loss of the changed copy is below the lowest loss of the unchanged copies by at least three times the
       spread of their losses.
 
-    The limit of 97% for the last third of the run drops to 90% if the change concerns neither the learning rate
-    nor the optimizer and the copy trained with it gets down to 75% of the constant prediction's loss.
+    If the change concerns neither the learning rate nor the optimizer, and the copy trained with it gets down to
+    75% of the constant prediction's loss, the limit of 97% for the last third of the run drops to 90%.
 
     In all other cases, the finding is a note. Even with such evidence or such a change, it is usually a note if
     the loss was still falling at the end.
 
-    A run with a mean squared error of one number per row is compared with a linear model if it has at least 200
-    steps, the learning rate in the middle third of the run was on average at least 10% of its peak, and the loss
-    has settled: from the middle third to the last, it changed by at most a tenth of the final gap to the linear
-    model's loss. The run's loss must be at least 25% of that of the constant prediction, and at least four times
-    that of the linear fit on held-out rows. The finding is a warning if a single change (not a different learning
-    rate or optimizer, and not the removal of dropout) brings a copy below half of the run's loss, and a note
-    otherwise. A model with dropout is reported only if there is such a change.
+    A run with a mean squared error of one number per row is compared with a linear model if three conditions hold:
 
-    A loss that compares predictions with targets is reported as a warning if it is 0 (up to 1e-6) at every step of
-    a run of at least 100 steps. In such a run, predictions and targets are always equal.
+    - The run has at least 200 steps.
+    - In the middle third of the run, the learning rate is on average at least 10% of its peak.
+    - The loss has settled: from the middle third to the last, it changes by at most a tenth of the final gap to
+      the linear model's loss.
 
-    In Keras, a model with several outputs or penalties is judged by its predictions for training rows after at
-    least 100 steps (500 with batch norm). An output is reported if its error is at least 97% of that of a constant
-    prediction. If there is no such output, three things must hold:
+    The run's loss must be at least 25% of the constant prediction's loss, and at least four times the loss of the
+    linear fit on held-out rows. The finding is a warning if a single change (other than the learning rate, the
+    optimizer or the removal of dropout) brings a copy below half of the run's loss, and a note otherwise. A model
+    with dropout is reported only if there is such a change.
 
-    - After 300 steps or more, the error of one output is still at least 95% of that of a constant prediction.
-    - For the same output, the error of a simple fit is at most half of that of a constant prediction.
-    - Another output's error is at most half the error of a constant prediction for that output.
+    A loss that compares predictions with targets is reported as a warning if it is 0 (to within 1e-6) at every
+    step of a run with at least 100 steps. In such a run, predictions and targets are always equal.
 
-    If the weighted loss of another output is at least 10,000 times that of an output that has learned nothing, the
-    finding names the dominant output: its targets are not scaled.
+    In Keras, a model with several outputs or penalties is judged after at least 100 steps (500 with batch norm) by
+    its predictions for training rows. An output is reported if its error is at least 97% of a constant
+    prediction's error. If there is no such output, one is reported if three conditions hold:
+
+    - After 300 steps or more, its error is still at least 95% of a constant prediction's error.
+    - The error of a simple fit to its targets is at most half of a constant prediction's error.
+    - Another output has learned: its error is at most half of its own constant prediction's error.
+
+    If another output's weighted loss is at least 10,000 times the weighted loss of the output that learned
+    nothing, the finding names this dominant output: its targets are not scaled.
 
     ## Known problems
     A control experiment on random labels is reported as a note. A model that explains less than 3% of the targets'

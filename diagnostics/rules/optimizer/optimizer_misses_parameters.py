@@ -20,14 +20,14 @@ WORTH_A_WARNING = 0.01
 
 
 class OptimizerMissesParameters(MessageRule):
-    """The optimizer does not hold all trainable parameters.
+    """The optimizer does not contain all trainable parameters.
 
     ## What it does
-    Compares the tensors that the optimizer holds with the model's parameters that require a gradient.
+    Compares the tensors in the optimizer with the model's parameters that require a gradient.
 
     Under `diagnose run`, the rule also looks for these parameters:
 
-    - Parameters that the first loss depends on, but that no optimizer holds. Such parameters may be unregistered
+    - Parameters that the first loss depends on but that are in no optimizer. Such parameters may be unregistered
       or re-created in the forward pass, or belong to a second model before or after this one.
     - In Keras, layers that are re-created in each call, and a `tf.Variable` among the attributes of a layer, which
       Keras 3 does not track.
@@ -54,18 +54,17 @@ class OptimizerMissesParameters(MessageRule):
     ```
 
     ## Thresholds
-    The finding is an error if the optimizer holds none of the model's trainable parameters, or nothing at all,
+    The finding is an error if the optimizer has none of the model's trainable parameters, or nothing to train
     because the model is frozen. The finding is a warning if the missing parameters make up at least 1% of the
-    trainable weights, or if the optimizer holds tensors that the model does not have, as happens after a layer is
-    replaced. In all other cases, it is a note.
-    If the optimizer holds a part of the model, nothing is reported if a later training of the model changes the
-    other parts; if only an earlier training did, the finding is a note.
-    For frozen new weights, the finding is a warning if they are in the last layer that runs, and otherwise a note.
+    trainable weights, or if the optimizer contains tensors that the model does not have, as happens after a layer
+    is replaced. In all other cases, it is a note. If the optimizer has only part of the model, nothing is reported
+    if a later training run changes the rest; if only an earlier training run did, the finding is a note. For
+    frozen new weights, the finding is a warning if they are in the last layer that runs, and otherwise a note.
 
     ## Known problems
-    If several optimizers train one model, each of them is reported as missing the parameters that the others hold.
-    Training only a head without freezing the rest of the model is also reported: call `requires_grad_(False)` on
-    the other parameters, which also saves the memory that their gradients take up.
+    If several optimizers train one model, each of them is reported as missing the others' parameters. Training
+    only a head without freezing the rest of the model is also reported: call `requires_grad_(False)` on the other
+    parameters, which also saves the memory that their gradients take up.
 
     A pretrained feature extractor that you forgot to freeze is not reported.
 

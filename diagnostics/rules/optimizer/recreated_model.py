@@ -44,7 +44,7 @@ class RecreatedModel(Rule):
 
     An evaluated instance is reported only if no weights were loaded into it and its weights are not correlated
     with those of the trained model. In PyTorch, the instance must be evaluated on at least 8 rows. Nothing is
-    reported if the trained model is evaluated after its last step too, because the untrained model may then be a
+    reported if the trained model is also evaluated after its last step, because the untrained model may then be a
     baseline.
 
     ## Known problems
@@ -53,7 +53,7 @@ class RecreatedModel(Rule):
     they re-initialise weights still held by an optimizer that was created before the loop.
 
     ## Sources
-    Forum questions about losses that start over in each epoch.
+    Forum questions about losses that start over at each epoch.
     """
 
     severity = "warning"

@@ -11,8 +11,8 @@ class RecreatedOptimizer(Rule):
     """The optimizer is re-created for each step and loses its state.
 
     ## What it does
-    For each model that a script trains, the rule counts the optimizers that took one step and were then replaced
-    with another one for the same parameters.
+    For each model that a script trains, the rule counts the optimizers that took only one step before they were
+    replaced with another one for the same parameters.
 
     ## Why it is bad
     An optimizer stores momentum or Adam's running averages, and a new one starts without them. A new Adam

@@ -50,8 +50,8 @@ class UnchangedParameters(Rule):
     One of these is enough:
 
     - at least 3 sampled steps, none of which changed a weight,
-    - 100 backward passes without an optimizer step, but with a call to `zero_grad()`, which shows that steps were
-      intended, or
+    - 100 backward passes without an optimizer step, but with a call to `zero_grad()` (which shows that steps were
+      intended), or
     - 20 backward passes and 20 calls to `zero_grad()` (or 20 gradient tapes) without a step.
 
     With a `tf.GradientTape`, the script must also have created an optimizer, and all biases must still have their

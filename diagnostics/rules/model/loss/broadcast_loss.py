@@ -55,7 +55,7 @@ class BroadcastLoss(MessageRule):
 
     ## Why it is bad
     A prediction of shape (32, 1) minus a target of shape (32,) is a matrix of 32 by 32 differences: every
-    prediction is compared with every target of the batch. The model therefore learns to predict the mean. The loss
+    prediction is compared with every target in the batch. The model therefore learns to predict the mean. The loss
     falls to the variance of the targets, so the task merely looks hard.
 
     ## Example

@@ -50,14 +50,14 @@ class InitialLossOff(Rule):
     ```
 
     ## Thresholds
-    The loss must exceed ln C by more than 2 nats, and by more than half of ln C, both in training mode and in
-    evaluation mode, because heavy dropout alone raises the initial loss in training mode. A loss below ln C is not
-    reported, because a pretrained model may already know the classes.
+    The loss must exceed ln C by more than 2 nats and by more than half of ln C. This must hold in training mode
+    and in evaluation mode, because heavy dropout alone raises the initial loss in training mode. A loss below ln C
+    is not reported, because a pretrained model may already know the classes.
 
-    Scaling the inputs is suggested only if their root mean square is above 3. The rule also computes the loss of
+    Scaling the inputs is suggested only if their root mean square is above 3. The rule also computes the loss on
     the same batch with inputs at unit scale: if more than half of the excess over ln C remains, scaling is not
-    suggested. Without this loss, scaling is not suggested if every path from the inputs to the predictions passes
-    through a normalisation layer.
+    suggested. If this loss is not available, scaling is not suggested if every path from the inputs to the
+    predictions passes through a normalisation layer.
 
     The finding becomes a note if the mean of the last third of the losses is below 75% of ln C or, in a run of
     fewer than 100 steps, below the initial loss. Later training runs of the same model count as part of the run.
@@ -66,9 +66,9 @@ class InitialLossOff(Rule):
 
     ## Known problems
     In a simulation with Keras' Glorot initialisation and wide features, up to 2 in 100 healthy models were
-    reported. A pretrained language model on text unlike its training text may be reported too.
+    reported. A pretrained language model may also be reported if the text is unlike its training text.
 
-    The rule does not check three kinds of models and losses:
+    The rule does not check these losses and models:
 
     - losses with class weights, and losses that sum over the examples, because their chance level is not ln C
     - losses on scaled scores, such as margin and contrastive losses on cosines

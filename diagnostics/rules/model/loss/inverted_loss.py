@@ -23,7 +23,7 @@ class InvertedLoss(Rule):
     For Keras, the rule compares the values of the script's custom loss for three sets of predictions: values close
     to the targets, the mean target for every row, and the output of the trained model.
 
-    For PyTorch, it reads the gradient of the model's output in sampled steps, and checks
+    For PyTorch, it uses the gradient of the model's output at sampled steps, and checks
 
     - whether the loss is the negative of a squared error or a cross entropy,
     - whether an optimizer with `maximize=True` increases such a loss, and
@@ -48,24 +48,24 @@ class InvertedLoss(Rule):
     ## Thresholds
     Keras: the loss of correct predictions must be higher than the loss that the model reached. It must also exceed
     the loss of a constant prediction by more than 10% of the larger of these two losses. The targets must be masks
-    or images from 0 to 1, or the loss must ignore the scale of the predictions, as a cosine does. Each prediction
-    must have at least 8 values. A single value is enough if most targets are different, and the correlation
-    between predictions and targets is -0.5 or less.
+    or images with values from 0 to 1, or the loss must ignore the scale of the predictions, as a cosine does. Each
+    prediction must have at least 8 values. A single value is enough if most targets are different and the
+    correlation between predictions and targets is -0.5 or less.
 
     PyTorch: at least 4 steps must be sampled, and in at least 90% of them the loss must have the wrong sign. In
     addition, one of these must hold:
 
-    - The run's losses are the negative of a known formula, to within 0.2%, and the targets are not all equal. The
+    - The run's losses equal the negative of a known formula to within 0.2%, and the targets are not all equal. The
       value of that formula rises over the run, and is initially at least half its value for a constant prediction.
-    - For masks with at least 8 values per row, the gradient has the wrong sign at 95% or more of both the
-      foreground and the background.
+    - For masks with at least 8 values per row, the gradient has the wrong sign at 95% or more of the foreground
+      and at 95% or more of the background.
     - For other targets, the gradient points against the error (their cosine is at most -0.999), but is not a
       multiple of the target alone.
 
     ## Known problems
     Keras is covered only on TensorFlow, with one output, after `fit` or `train_on_batch` under `diagnose run`.
     PyTorch is covered only for models that return a single tensor. A loss that is meant to keep the predictions
-    away from the targets, such as masks of areas to avoid, is wrongly reported.
+    away from the targets (such as masks of areas to avoid) is wrongly reported.
 
     ## Sources
     Public reports of Dice and IoU coefficients that were minimised, and of losses with an extra minus sign.

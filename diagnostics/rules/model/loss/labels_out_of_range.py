@@ -24,9 +24,9 @@ class LabelsOutOfRange(MessageRule):
     number of outputs minus 1; the ignore index (-100 unless the loss specifies another) is excluded.
 
     ## Why it is bad
-    The loss uses the label as an index into the outputs. If the model has no output with this index, PyTorch on a
-    CPU raises `IndexError: Target 2 is out of bounds`, a GPU triggers a device-side assert at a later line, and
-    XLA returns a NaN loss.
+    The loss uses the label as an index into the outputs. If the model has no output with this index, PyTorch
+    raises `IndexError: Target 2 is out of bounds` on a CPU and fails at a later line with a device-side assert on
+    a GPU, and XLA returns a NaN loss.
 
     ## Example
     ```python

@@ -38,13 +38,13 @@ RESIZED = ("UpsampleBilinear2D", "UpsampleNearest2D")
 
 
 class LogitsAsProbabilities(MessageRule):
-    """The loss reads probabilities, but the model outputs logits or other unbounded values.
+    """The loss expects probabilities, but the model outputs logits or other unbounded values.
 
     ## What it does
     Infers from the settings or the value of the loss whether it expects probabilities, log-probabilities or
-    logits. Then checks one batch of predictions and the last activation. For `ctc_loss`, the rule checks the
-    values passed to the first call. For a custom loss, such as a Dice or Jaccard loss, it reads the graph of the
-    loss.
+    logits, then checks one batch of predictions and the last activation. For `ctc_loss`, the rule checks the
+    values passed to the first call. For a custom loss, such as a Dice or Jaccard loss, it examines the graph of
+    the loss.
 
     ## Why it is bad
     Keras clips predictions to the range from 0 to 1 before it takes the logarithm, and no gradient passes through
@@ -70,7 +70,7 @@ class LogitsAsProbabilities(MessageRule):
     ```
 
     ## Thresholds
-    At least one prediction of the batch must be below 0 or, with a binary loss, above 1. For a loss that expects
+    At least one prediction in the batch must be below 0 or, with a binary loss, above 1. For a loss that expects
     log-probabilities, at least one prediction must be above 0. The tolerance is 0.001. A model that ends in a ReLU
     or tanh is also reported if its loss expects probabilities.
 

@@ -41,7 +41,7 @@ class ProbabilitiesAsLogits(Rule):
     ```
 
     ## Thresholds
-    The predictions must be non-negative and add up to 1 for every example of the batch, up to rounding errors. A
+    The predictions must be non-negative and add up to 1 for every example in the batch, up to rounding errors. A
     model whose last layer is known to be a softmax or sigmoid is reported regardless of its predictions.
 
     The finding gives the lowest loss that such a model can reach: ln(1 + (C - 1)/e) for C classes. For a binary

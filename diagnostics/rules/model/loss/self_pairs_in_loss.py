@@ -19,13 +19,13 @@ class SelfPairsInLoss(Rule):
     """A contrastive loss lets each row compete with itself, and the row itself always wins.
 
     ## What it does
-    Checks whether the scores of the first cross entropy are similarities between each row of the batch and every
-    row, including itself, even though no row is its own target.
+    Checks whether the scores in the first cross entropy are similarities between each row of the batch and all
+    rows, including itself, even though no row is its own target.
 
     ## Why it is bad
-    No vector is more similar to a row than the row itself. If the row itself is one of its negatives, it takes
-    most of the probability: the loss cannot come close to 0, the gradients of all real negatives are small, and
-    the accuracy stays at 0.
+    No vector is more similar to a row than the row itself. If the row is one of its own negatives, it takes most
+    of the probability: the loss cannot come close to 0, the gradients of all real negatives are small, and the
+    accuracy stays at 0.
 
     ## Example
     ```python

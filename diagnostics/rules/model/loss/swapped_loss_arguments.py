@@ -15,17 +15,19 @@ class SwappedLossArguments(Rule):
     """A loss gets or uses predictions and targets in the wrong order.
 
     ## What it does
-    Computes a loss that was passed to `compile` on a batch in both orders. The rule fires in three cases:
+    Computes, on one batch, the loss that was passed to `compile`, with its arguments in both orders. The rule
+    fires in three cases:
 
     - The first argument is named after predictions (`y_pred`, `output`) and the second after targets (`y_true`,
       `labels`).
     - The loss equals Keras' categorical or binary cross entropy with its arguments swapped.
-    - The targets are shares of classes, and predictions equal to them cost more than predictions that are certain
-      of the most likely class. In the other order, predictions equal to the targets cost least.
+    - The targets are class probabilities, and the loss is higher for predictions equal to the targets than for
+      predictions that are nearly certain of the most likely class. In the other order, the loss is lowest for
+      predictions equal to the targets.
 
-    In PyTorch, the rule looks for a call of `cross_entropy`, `binary_cross_entropy` or
-    `binary_cross_entropy_with_logits` whose second argument, the target, requires a gradient while the first one
-    does not.
+    In PyTorch, the rule looks for a call to `cross_entropy`, `binary_cross_entropy` or
+    `binary_cross_entropy_with_logits` whose second argument, the target, requires a gradient while its first
+    argument does not.
 
     ## Why it is bad
     Keras passes the targets first, whatever the arguments are called; PyTorch's losses take them second. A squared
@@ -47,9 +49,10 @@ class SwappedLossArguments(Rule):
     ```
 
     ## Thresholds
-    The losses for the two orders must differ by more than 0.1%. A loss equals a cross entropy to within 0.01%.
-    Predictions are mixed with 1% of equal shares before they are compared with the targets, and must cost at
-    least 10% more than the surer ones.
+    The losses for the two orders must differ by more than 0.1%. A loss counts as equal to a cross entropy if they
+    differ by at most 0.01%. For class probabilities, 1% of a uniform distribution is mixed into the predictions.
+    The loss must then be higher for predictions equal to the targets than for the nearly certain ones, by more
+    than 10% of the larger of the two losses.
 
     ## Known problems
     For Keras, the rule covers only TensorFlow, under `diagnose run`, with one output. The value of a custom

@@ -91,14 +91,16 @@ class TargetsOutOfReach(Rule):
       1 by more than 0.1. At least one metric must be an accuracy, because models of word counts use the same
       formula. In PyTorch, these rows must contain only 0 and 1, and there must be at most 50 classes.
     - CTC: at least one target must contain the blank, or at least half of the examples must have too few frames.
-    - Boxes as corners: at least 10% of at least 4 boxes must have x2 < x1 or y2 < y1.
-    - Boxes as centre and size: of at least 16 boxes with numbers from 0 to 1, all must have a width above the
-      centre's x and a height above its y, and at least 25% must begin before 0. Corners look like this.
+    - Boxes as corners: there must be at least 4 boxes, and at least 10% of them must have x2 < x1 or y2 < y1.
+    - Boxes as centre and size: there must be at least 16 boxes with numbers from 0 to 1. All of them must have a
+      width greater than the centre's x and a height greater than its y, as corners do, and at least 25% of them
+      must begin before 0.
 
     ## Known problems
     Only one batch is checked, and only if the last activation is known. Targets that a loss may ignore, such as
     -1, are checked only if the value of the loss shows that it did not ignore them. Boxes are checked only if the
-    loss takes the larger and the smaller of two edges; corners in pixels that are read as centres are missed.
+    loss takes the larger and the smaller of two edges. Corners in pixels that are mistaken for centres are not
+    detected.
 
     ## Sources
     The documentation for `torch.nn.BCEWithLogitsLoss` ("targets t[i] should be numbers between 0 and 1") and

@@ -18,13 +18,13 @@ class UnusedClasses(Rule):
     """The model has many more outputs than the data has classes.
 
     ## What it does
-    Compares the number of outputs with the number of classes: the number of class names if the dataset has them,
-    and otherwise the highest label in the rows that were read, plus one.
+    Compares the number of outputs with the number of classes. This is the number of class names if the dataset has
+    them, and otherwise the highest label in the rows that were read, plus one.
 
     ## Why it is bad
-    Usually the last layer was made for other data, such as the 1000 classes of ImageNet in a model for ten kinds
-    of animals. The initial loss is then ln 1000 = 6.9 instead of ln 10 = 2.3, and the model can predict a class
-    that does not exist.
+    Usually the last layer was made for other data, such as ImageNet's 1000 classes in a model for ten kinds of
+    animals. The initial loss is then ln 1000 = 6.9 instead of ln 10 = 2.3, and the model can predict a class that
+    does not exist.
 
     ## Example
     ```python
@@ -39,8 +39,8 @@ class UnusedClasses(Rule):
 
     ## Thresholds
     There must be more than twice as many outputs as classes, and at least 10 more. These margins allow for a few
-    reserved or rare classes. The finding is a note unless the number of classes is known, from the class names or
-    because every row was read.
+    reserved or rare classes. The finding is a note unless the number of classes is certain, either from the class
+    names or because every row was read.
 
     ## Known problems
     An output layer that was widened on purpose, for example to a multiple of 64 for speed, is reported if there

@@ -42,8 +42,8 @@ class CheckpointKeysMismatch(MessageRule):
     ## What it does
     Compares the missing and the unexpected keys in the error message. Names a prefix that would make the keys
     match, a state dict inside the checkpoint, or the layers that differ. In a watched run, the rule also checks
-    `load_state_dict(..., strict=False)`: it reports a call that found hardly any of the model's keys, if the model
-    is then trained, or is evaluated with the missing weights unchanged.
+    `load_state_dict(..., strict=False)`: it reports a call that found hardly any of the model's keys if the model
+    is then trained, or evaluated with the missing weights unchanged.
 
     In PyTorch, it also compares a model that is evaluated after loading with the trained model of the same class.
     Weights that were trained, but still have their initial values after loading, were not saved.
@@ -51,9 +51,9 @@ class CheckpointKeysMismatch(MessageRule):
     ## Why it is bad
     `load_state_dict` matches weights by name. `DataParallel` and `DistributedDataParallel` put `module.` in front
     of every name, and `torch.compile` puts `_orig_mod.` there. If a checkpoint with such names is loaded into the
-    plain model, none of the keys match. PEFT leaves the adapter's name out of the keys that it saves, and saves
-    only the adapter and `modules_to_save`, not a head that you unfroze. `strict=False` silences the error and
-    leaves every unmatched weight at its initial value. `from_pretrained` does the same, with a warning.
+    plain model, none of the keys match. PEFT omits the adapter's name from the keys that it saves, and saves only
+    the adapter and `modules_to_save`, not a head that you unfroze. `strict=False` silences the error and leaves
+    every unmatched weight at its initial value. `from_pretrained` does the same, with a warning.
 
     ## Example
     ```python
@@ -76,13 +76,12 @@ class CheckpointKeysMismatch(MessageRule):
 
     Weights are reported as not saved if at least one other trained matrix is identical in the evaluated and the
     trained model, which shows that the evaluated model was loaded from this run. The reported matrix itself must
-    have at least 64 weights, must be unchanged since loading, and must be unrelated to the trained one. For this,
-    the correlation of the two must be less than five times the standard deviation of the correlation between
-    random matrices.
+    have at least 64 weights, must be unchanged since loading, and must be unrelated to the trained one: their
+    correlation must be less than five times the standard deviation of the correlation between random matrices.
 
     ## Known problems
     Some old error messages name only the first key, so the rule knows only that key. Weights that were not saved
-    are found only while the trained model is in memory, and not after a run of a `Trainer`.
+    are found only while the trained model is in memory, and not after training with a `Trainer`.
 
     ## Sources
     The documentation for `torch.nn.Module.load_state_dict`, and PyTorch's tutorial "Saving and loading models"

@@ -56,15 +56,16 @@ class SettingWithoutEffect(Rule):
     ## Thresholds
     The rule reports only settings that certainly have no effect:
 
-    - Attribute of a module: all parameters of the module require and have gradients and are in the optimizer, and
-      no class in the model uses the attribute's name.
+    - Attribute of a module: all parameters of the module require gradients, have gradients and are in the
+      optimizer, and no class in the model uses the attribute's name.
     - Attribute of an optimizer: the optimizer is one of PyTorch's own, its learning rates never changed, and the
       attribute differs from all of these rates.
     - Attribute of a subset: its dataset has an attribute of that name with a different value.
     - Discarded result: it was returned by a PyTorch function, by a tensor method with an in-place version, or by
       one of a few methods of pandas and datasets, outside any `try` block.
-    - Traced number: `train_step`, `compute_loss` or `call` of the model, a layer or the loss read it, or a method
-      that these call. It is a float, and at 8 or more steps its value differed from its value in the latest trace.
+    - Traced number: it is read by `train_step`, `compute_loss` or `call` of the model, a layer or the loss, or by
+      a method that one of these calls. It is a float, and at 8 or more steps its value differed from its value in
+      the latest trace.
     - Layer losses: only evaluation code reads them or calls a regularizer, and no `tf.function` computes a loss
       from them.
 
