@@ -62,8 +62,8 @@ class UnscaledInputs(Rule):
 
     ## Why it is bad
     Initial weights and common learning rates are chosen for values of about unit scale. With inputs around 255,
-    the initial loss is huge, tanh and sigmoid saturate, and steps overshoot. Targets of 300,000 are out of reach
-    for weights that change by 0.001 per step, or lead to gradients that make the weights diverge.
+    the initial loss is huge, tanh and sigmoid saturate, and steps overshoot. Targets of 300,000 are either out of
+    reach for weights that change by 0.001 per step, or produce gradients so large that the weights diverge.
 
     ## Example
     ```python

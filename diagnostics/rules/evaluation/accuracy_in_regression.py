@@ -64,8 +64,9 @@ class AccuracyInRegression(Rule):
       five standard errors below it.
     - With its predictions rounded, the fit to the numbers has an error rate at least 15 percentage points higher
       than the fit to the classes.
-    - At least 15% of the random renumberings are at least as easy to predict as the numbers themselves. Grades,
-      counts and months are easier to predict than nearly all of their renumberings.
+    - At least 15% of the random renumberings are at least as easy to predict as the numbers themselves. Ordinal
+      labels such as grades, counts and months are easier to predict in their natural order than in almost any
+      random order.
 
     ## Known problems
     Class numbers that happen to be in a useful order are not reported. Models with several outputs are not

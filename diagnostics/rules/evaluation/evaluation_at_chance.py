@@ -126,8 +126,8 @@ class EvaluationAtChance(Rule):
 
     - In the last evaluation, the agreement differs from chance by more than three standard errors.
     - The evaluation inputs do not look like the training inputs.
-    - The run has fewer than 100 steps, and the running statistics of batch norm lag behind the weights or may do
-      so (the lag was not measured).
+    - The run has fewer than 100 steps, and the running statistics of batch norm lag behind the weights, or might
+      (the lag was not measured).
 
     For Keras' `fit`, the logged accuracy is used if there is `validation_data` or a `validation_split`, and no
     class has more than 1.5 times an equal share of the labels. The agreement in the last quarter of the epochs

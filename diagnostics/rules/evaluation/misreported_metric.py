@@ -120,12 +120,12 @@ class MisreportedMetric(Rule):
       evaluation with the same targets.
     - Swapped arguments: the second argument stays the same from call to call, while the first argument changes.
 
-    A Keras metric object must be read at least 3 times, with training steps of the same optimizer in between. It
-    must never be reset, its number of samples must grow by the same amount each time, and its value must differ by
-    at least 1% from the mean of the latest samples. In addition, the object must get its samples only outside
-    training steps, or another metric object, which is read at least as often, must be reset between reads. The
-    object is not reported if another metric of the same kind gets the same samples and is reset: the first one
-    then covers the whole run on purpose.
+    A Keras metric object must be read at least 3 times, with steps by the same optimizer in between. It must never
+    be reset, its number of samples must grow by the same amount each time, and its value must differ by at least
+    1% from the mean of the latest samples. In addition, the object must get its samples only outside training
+    steps, or another metric object, which is read at least as often, must be reset between reads. The object is
+    not reported if another metric of the same kind gets the same samples and is reset: the first one then covers
+    the whole run on purpose.
 
     For a metric object, the finding is a note in three cases:
 
@@ -146,7 +146,7 @@ class MisreportedMetric(Rule):
 
     ## Sources
     Forman and Scholz, "Apples-to-apples in cross-validation studies" (2010), on averaging F1; the release notes
-    of Keras 2.0, which removed precision, recall and F1 because they were computed per batch; public questions
+    of Keras 2.0, which removed precision, recall and F1 because they were computed per batch; forum questions
     about the token accuracy of causal language models.
     """
 

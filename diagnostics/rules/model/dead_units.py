@@ -87,8 +87,8 @@ class DeadUnits(Rule):
     in that half.
 
     ## Known problems
-    A trained transformer with ReLU is naturally sparse: a few short texts leave most of its units unused. The
-    finding is therefore only a note for models from the transformers library. Sparse autoencoders are reported;
+    A trained transformer with ReLU is naturally sparse: a few short texts leave most of its units unused. For
+    models from the transformers library, the finding is therefore only a note. Sparse autoencoders are reported;
     ignore this rule for such models.
 
     ## Sources

@@ -65,7 +65,7 @@ class IgnoresInput(Rule):
     An autoencoder is reported after 200 steps or more if
 
     - its predictions are close to the mean input,
-    - the spread of its predictions across examples is less than 20% of the spread of the inputs, and
+    - its predictions vary across examples less than 20% as much as its inputs do, and
     - the loss fell by less than 2% from the third quarter of the run to the last.
 
     If the mean input is close to 0 or the target is not known, the limit for the spread of the predictions is 1%

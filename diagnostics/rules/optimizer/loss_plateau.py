@@ -103,9 +103,9 @@ class LossPlateau(Rule):
     0.01% of their median. The magnitude of this median must be more than 0.01% of the run's largest loss. At least
     30 different batches must have been used. The dataset must be large enough for at least two batches, and at
     least half of its rows must be distinct. If the dataset is unknown, the weights must change instead. A constant
-    whole number, such as 1, is not reported if the loss may have that value by design. The model is reported as
-    its own reference if, in at least 90% of the steps, it also runs without gradients on the same inputs. In that
-    case, 20 losses are enough if all losses in the run are equal up to rounding errors.
+    whole number, such as 1, is not reported if the loss may have that value by design. The rule reports that the
+    model is its own reference model if, in at least 90% of the steps, it also runs without gradients on the same
+    inputs. In that case, 20 losses are enough if all losses in the run are equal up to rounding errors.
 
     If a cross entropy compares all rows of a batch with each other through a product of two embeddings, the chance
     level is the logarithm of the number of rows, which must be at least 8. The run must have at least 200 steps.
