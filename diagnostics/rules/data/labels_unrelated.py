@@ -153,12 +153,12 @@ class LabelsUnrelated(Rule):
     pairs, no single flip or rotation may explain both the image and the mask. The finding is a note if only the
     images or only the masks change: the model may be meant to undo the change.
 
-    For masks, boxes and points in batches, up to 96 different images are compared; at least 24 are needed. A mask counts
-    if the correlation of its prediction with it, in its best orientation, is at least 0.3 and higher than with 90%
-    of the masks of other rows. At least half of the masks must count. At least 20% of these, and 6, must fit at
-    most a quarter as well in the orientation that most of the others have. A box is a filled mask. It may be two
-    corners, centre and size, or corner and size, in pixels or as shares, beginning with x or y. Points are up to
-    64 pairs of x and y, or of y and x; the mask contains a disc around each.
+    For masks, boxes and points in batches, up to 96 different images are compared; at least 24 are needed. A mask
+    counts if the correlation of its prediction with it, in its best orientation, is at least 0.3 and higher than
+    with 90% of the masks of other rows. At least half of the masks must count. At least 20% of these, and 6, must
+    fit at most a quarter as well in the orientation that most of the others have. A box is a filled mask. It may
+    be two corners, centre and size, or corner and size, in pixels or as shares, beginning with x or y. Points are
+    up to 64 pairs of x and y, or of y and x; the mask contains a disc around each.
 
     For reordered inputs, the first batch must have at least 8 rows, all of them different. The loss must receive
     exactly the targets of these rows, but at least two targets must be paired with the wrong row.

@@ -81,7 +81,7 @@ def test_boxes(form):
 
 
 def spots(points):
-    """Return noisy images with a bright spot at each point of (rows, points, 2), as shares of the width and height."""
+    """Return noisy images with a bright spot at each point: shares of the sides (rows, points, 2)."""
     x, y = (points[..., axis, None, None] * SIDE - 0.5 for axis in range(2))
     return (np.exp(-((X - x) ** 2 + (Y - y) ** 2) / 4).sum(1) + RNG.normal(0, 0.1, (len(points), SIDE, SIDE)))[
         :, None
