@@ -391,12 +391,12 @@ class BaselineFacts:
 
 @frozen
 class OrientedPairs:
-    """Images with masks or boxes, as far as it is known whether both are flipped or rotated alike.
+    """Images with masks, boxes or points, as far as it is known whether both are flipped or rotated alike.
 
     Two readings of a row are compared where one image is the other one flipped or rotated, and the masks, too.
 
     Attributes:
-        rows: that were read several times; with `fits`, those of batches whose mask or box is not blank.
+        rows: that were read several times; with `fits`, those of batches whose target is not blank.
         compared: pairs of readings; 0 where rows were not read again.
         apart: of these, pairs in which no single flip or rotation explains both the image and the mask.
         images_moved: pairs whose images differ.
@@ -406,14 +406,14 @@ class OrientedPairs:
             upside down, and both; where several fit alike, the one that most rows have. Empty if not known.
     """
 
-    described: ClassVar[str] = "images with masks or boxes as targets"
+    described: ClassVar[str] = "images with masks, boxes or points as targets"
 
     rows: int
     compared: int = 0
     apart: int = 0
     images_moved: int = 0
     masks_moved: int = 0
-    kind: Literal["mask", "box"] = "mask"
+    kind: Literal["mask", "box", "points"] = "mask"
     fits: tuple[int, ...] = ()
 
 

@@ -163,7 +163,7 @@ def fingerprint(parts: list[Array]) -> int:
 
 
 def take_rows(memory: RowMemory, batch: Any) -> None:
-    """Let the rows of a batch of `fit` be remembered with their targets, if it has both, and no sample weights."""
+    """Let the rows of a batch of `fit` be remembered with their targets, if it has them, and no sample weights."""
     if not memory.wants():
         return
     try:
@@ -182,7 +182,7 @@ def take_rows(memory: RowMemory, batch: Any) -> None:
 
 
 def take_images(kept: ImageTargets, batch: Any) -> None:
-    """Let the images of a batch of `fit` be kept with their masks or boxes, if it has both."""
+    """Let the images of a batch of `fit` be kept with their masks, boxes or points, if it has them."""
     if not kept.wants():
         return
     try:

@@ -1,13 +1,14 @@
-"""Compares how well masks and boxes fit their images as given, and mirrored. NumPy only.
+"""Compares how well masks, boxes and points fit their images as given, and mirrored. NumPy only.
 
 A linear fit predicts the mask from the colours around each pixel, so it does not know left from right. It is
-fitted to half of the rows, each mirrored as it fits best, and judges the other half. A box is a filled mask.
+fitted to half of the rows, each mirrored as it fits best, and judges the other half. A box is a filled mask, and
+points are discs in a mask.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,6 +28,7 @@ WORSE = 0.9  # of the other rows' masks must fit worse, however they are mirrore
 MISFIT = 0.25  # of the best correlation: highest one of a wrong orientation, unless two objects look alike
 IN_PIXELS = 1.2  # numbers of boxes that are larger
 VALID = 0.95  # of the rows, if four numbers are a box
+POINTS, RADIUS = 64, 0.08  # of a row at most; of the disc around each, as a share of the image
 
 
 class ImageTargets:
@@ -44,7 +46,7 @@ class ImageTargets:
         return self._rows < MAX_ROWS and self._tries < TRIES
 
     def take(self, inputs: Sequence[Any], targets: Sequence[Any]) -> bool:
-        """Copy some rows of the only image and its mask or box; return whether the batch has them."""
+        """Copy some rows of the only image and its mask, box or points; return whether the batch has them."""
         self._tries += 1
         found = list(_pairs(inputs, targets))
         if not found or any(other[0] is not found[0][0] for other in found):
@@ -60,7 +62,7 @@ class ImageTargets:
         return True
 
     def facts(self) -> OrientedPairs | None:
-        """Return how the targets fit; None without rows, and if no target is a mask or a box."""
+        """Return how the targets fit; None without rows, and if no target is a mask, a box or points."""
         if len(self._kept) > self._judged:
             self._judged, self._found = len(self._kept), self._compare()
         return self._found
@@ -78,7 +80,13 @@ class ImageTargets:
         images, targets = _last(images[distinct], first).astype(np.float32), targets[distinct]
         if not np.isfinite(images).all() or not np.isfinite(targets).all():
             return None
-        masks = _classes(_last(targets, of_mask)) if of_mask else _filled(targets, self._sizes, images.shape[1:3])
+        kind: Literal["mask", "box", "points"] = (
+            "mask" if of_mask else "box" if targets.shape[1:] == (4,) else "points"
+        )
+        if of_mask:
+            masks = _classes(_last(targets, of_mask))
+        else:
+            masks = (_filled if kind == "box" else _discs)(targets, self._sizes, images.shape[1:3])
         seen = _features(images)
         fits = [(len(own), own, others) for mask in masks for own, others in (_fits(seen, mask),) if len(own)]
         if not fits:
@@ -88,22 +96,29 @@ class ImageTargets:
         usual = judged.mean(axis=0).argmax() if len(judged) else 0
         best = np.where(judged[:, usual] <= MISFIT * judged.max(axis=1), judged.argmax(axis=1), usual)
         counts = np.bincount(best, minlength=len(FLIPS)).tolist()
-        return OrientedPairs(rows, kind="mask" if of_mask else "box", fits=tuple(counts))
+        return OrientedPairs(rows, kind=kind, fits=tuple(counts))
 
 
 def _pairs(inputs: Sequence[Any], targets: Sequence[Any]) -> Iterator[tuple[Any, Any, int, int]]:
-    """Yield images with their masks or boxes, and the axes of their heights; 0 for that of a box."""
+    """Yield images with their masks, boxes or points, and the axes of their heights; 0 for those without."""
     for image in inputs:
         for target in targets:
             for first in (1, 2) if image.ndim in (3, 4) and target.ndim and len(image) == len(target) else ():
                 sizes = image.shape[first : first + 2]
                 if len(sizes) < 2 or min(sizes) < SMALLEST or _channels(image, first) > CHANNELS:
                     continue
-                if tuple(target.shape[1:]) == (4,) and image.ndim == 4:
+                if image.ndim == 4 and (tuple(target.shape[1:]) == (4,) or _may_be_points(target)):
                     yield image, target, first, 0
                 for of_mask in (1, 2) if target.ndim in (3, 4) else ():
                     if target.shape[of_mask : of_mask + 2] == sizes and _channels(target, of_mask) <= OF_MASK:
                         yield image, target, first, of_mask
+
+
+def _may_be_points(target: Any) -> bool:
+    pairs = target.shape[-1] == 2 if target.ndim == 3 else target.ndim == 2 and target.shape[1] % 2 == 0
+    if not pairs or not 0 < np.prod(target.shape[1:]) <= 2 * POINTS:
+        return False
+    return bool(((target != 0) & (target != 1)).any())  # else classes
 
 
 def _channels(part: Any, first: int) -> int:
@@ -144,6 +159,20 @@ def _filled(boxes: Array, sizes: Sequence[int], thin: Sequence[int]) -> list[Arr
             filled = (y[:, :, None] & x[:, None])[..., None].astype(np.float32)
             if _varies(filled).mean() >= VALID:
                 found.append(filled)
+    return found
+
+
+def _discs(points: Array, sizes: Sequence[int], thin: Sequence[int]) -> list[Array]:
+    """Return discs around points, which are read as x and y, and as y and x."""
+    found, (down, across) = [], [(np.arange(size) + 0.5) / size for size in thin]
+    points = points.reshape(len(points), -1, 2)
+    points = (points + 1) / 2 if points.min() < 0 and points.max() <= IN_PIXELS else points
+    for one in (points, points[..., ::-1]):
+        x, y = np.moveaxis(one / (sizes[::-1] if points.max() > IN_PIXELS else 1), -1, 0)[..., None, None]
+        near = (across - x) ** 2 + (down[:, None] - y) ** 2 <= RADIUS**2
+        discs = near.any(axis=1)[..., None].astype(np.float32)
+        if _varies(discs).mean() >= VALID:
+            found.append(discs)
     return found
 
 

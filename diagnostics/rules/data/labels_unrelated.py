@@ -29,8 +29,8 @@ LEARNED = 0.95  # of a constant prediction's loss
 TAGGED, TAGS = 8, 4  # rows with a tag for each token, and tags in a row
 DIFFERENT = 0.1  # of the rows: their start token, which has no meaning of its own, has an unusual tag
 PAIRS, APART_PAIRS = 8, 3  # least number of readings compared, and of those that no single flip explains
-FLIP_ROWS, FLIPPED = 24, 6  # least number of masks or boxes, and of those that fit only when mirrored
-CLEAR, FLIP_SHARE = 0.5, 0.2  # of the masks or boxes; of those that fit clearly
+FLIP_ROWS, FLIPPED = 24, 6  # least number of masks, boxes or sets of points; of those that fit only when mirrored
+CLEAR, FLIP_SHARE = 0.5, 0.2  # of these rows; of those that fit clearly
 TAIL = 4  # one in this many tokens of a row, at its end
 SPECIAL = 2  # tokens of a row that have no tag of their own: the start token and the end token
 VARIES = 3  # tokens without a tag: the difference between two rows of a batch whose words are split
@@ -45,6 +45,7 @@ TOGETHER = (
     "both = transform(torch.cat([image, mask])); image, mask = both[:3], both[3:]  # one draw",
     "image, mask = transform(tv_tensors.Image(image), tv_tensors.Mask(mask))  # transforms.v2",
 )
+MIRRORED = {"torch": "image.flip(-1)", "keras": "image[:, ::-1]"}
 ONE_FLIP: dict[str, Any] = {
     "mask": {
         "torch": TOGETHER,
@@ -55,7 +56,11 @@ ONE_FLIP: dict[str, Any] = {
             f"image, x = {mirrored}, 1 - x  # for a box centre; in pixels: width - x",
             f"image, x0, x1 = {mirrored}, 1 - x1, 1 - x0  # for two box corners, which also swap",
         )
-        for name, mirrored in (("torch", "image.flip(-1)"), ("keras", "image[:, ::-1]"))
+        for name, mirrored in MIRRORED.items()
+    },
+    "points": {
+        name: f"image, x = {mirrored}, 1 - x  # in pixels: width - 1 - x; then swap left and right points"
+        for name, mirrored in MIRRORED.items()
     },
 }
 
@@ -87,8 +92,8 @@ class LabelsUnrelated(Rule):
     finds the flips and rotations that turn one reading of an image into another, and compares them with those of
     the mask.
 
-    In the training batches, a linear fit predicts masks and boxes from the colours of their images. The rule
-    compares the prediction with each mask or box as given, mirrored left to right, upside down, and both.
+    In the training batches, a linear fit predicts masks, boxes and points from the colours of their images. The
+    rule compares the prediction with each target as given, mirrored left to right, upside down, and both.
 
     ## Why it is bad
     Targets that are unrelated to their rows cannot be learned: the loss ends up no better than that of a constant
@@ -149,13 +154,14 @@ class LabelsUnrelated(Rule):
     these pairs, no single flip or rotation may explain both the image and the mask. The finding is a note if only
     the images or only the masks change: the model may be meant to undo the change.
 
-    For masks and boxes in batches, up to 96 different images are compared; at least 24 are needed. A mask fits its
-    image if its correlation with the prediction, in its best orientation, is at least 0.3 and higher than the
-    prediction's correlation with 90% of the other rows' masks. At least half of the masks must fit. At least 20%
-    of these masks (and at least 6) must be oriented differently from the others: their correlation in the most
+    For masks, boxes and points in batches, up to 96 different images are compared; at least 24 are needed. A mask
+    fits its image if its correlation with the prediction, in its best orientation, is at least 0.3 and higher than
+    the prediction's correlation with 90% of the other rows' masks. At least half of the masks must fit. At least
+    20% of these masks (and at least 6) must be oriented differently from the others: their correlation in the most
     common orientation is at most a quarter of their correlation in their best one. A box is treated as a filled
     mask. It may be given as two corners, centre and size, or corner and size, in pixels or as fractions of the
-    image size, with x or y first.
+    image size, with x or y first. Points are up to 64 pairs of x and y, or of y and x; their mask contains a disc
+    around each.
 
     For reordered inputs, the first batch must have at least 8 rows, all of them different. The loss must receive
     exactly the targets of these rows, but at least two targets must be paired with the wrong row.
@@ -250,18 +256,18 @@ class LabelsUnrelated(Rule):
 
     @check
     def from_flips(self, flips: OrientedPairs) -> Finding | None:
-        """Compare how masks or boxes fit their images as given, and mirrored."""
+        """Compare how masks, boxes or points fit their images as given, and mirrored."""
         if not flips.fits:
             raise NotApplicable
         clear, usual = sum(flips.fits), max(flips.fits)
         if flips.rows < FLIP_ROWS or clear < CLEAR * flips.rows:
             raise NotApplicable(
-                f"needs {FLIP_ROWS} masks or boxes that can be predicted from the colours of their images"
+                f"needs {FLIP_ROWS} masks, boxes or points that can be predicted from the colours of their images"
             )
         if clear - usual < max(FLIPPED, FLIP_SHARE * clear):
             return None
         how = ("as given", "mirrored left to right", "upside down", "mirrored both ways")
-        several = "masks" if flips.kind == "mask" else "boxes"
+        several = {"mask": "masks", "box": "boxes", "points": "sets of points"}[flips.kind]
         counts = listed(f"{name} ({count})" for count, name in zip(flips.fits, how, strict=True) if count)
         return self.found(
             f"Images and their {several} are flipped differently. {clear} {several} can be predicted from the "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-from diagnostics.facts.loss_graph import LEAF, LossGraph, Node, Shape
+from diagnostics.facts.loss_graph import LEAF, LossGraph, Node, Operand, Shape
 
 DIFFERENCES = ("Sub", "SquaredDifference")
 LOSSES = ("MseLoss", "SmoothL1Loss", "HuberLoss")
@@ -41,6 +41,28 @@ def difference(graph: LossGraph) -> tuple[Shape, Shape] | None:
             target = graph.target
         if target is not None and _are_crossed(prediction, target):
             return prediction, target
+    return None
+
+
+def columns_of_all(graph: LossGraph) -> tuple[Shape, Shape] | None:
+    """Return the shapes of scores, and of targets that a loss compares with a square that it looked up in them.
+
+    Each row of the scores has a column of its own, an argument of the traced step, such as an action. The lookup
+    gives each row the columns of all rows.
+    """
+    for index in sorted(graph.below(0, BETWEEN)) if graph.traced and graph.nodes else ():
+        node = graph.nodes[index]
+        if node.operation not in DIFFERENCES or len(node.trained) != 1 or len(node.constants) != 1:
+            continue
+        lookup, target = graph.nodes[node.trained[0][0]], node.constants[0].shape
+        scores, columns = lookup.operands[:2] if lookup.operation == "GatherV2" else (Operand(), Operand())
+        rows = _rows(target)
+        if not columns.is_argument or not rows == target == columns.shape or lookup.shape != rows * 2:
+            continue
+        if scores.shape is None or len(scores.shape) != 2 or scores.shape[:1] != rows or scores.shape[1:] == rows:
+            continue
+        if rows[0] is None or rows[0] >= LEAST:
+            return scores.shape, rows
     return None
 
 

@@ -241,6 +241,36 @@ class TestGraph:
         assert difference_in(loops.found[0].graph) is None
 
     @pytest.mark.parametrize(
+        ("options", "evidence"),
+        [
+            ({"axis": 1}, {"prediction_shape": [20, 20], "target_shape": [20]}),
+            ({"axis": 1, "batch_dims": 1}, None),
+        ],
+        ids=["of all rows", "of each row"],
+    )
+    def test_of_columns_that_are_looked_up_and_a_target_network(self, loops, options, evidence):
+        online, target = (keras.Sequential([keras.Input((6,)), keras.layers.Dense(4)]) for _ in range(2))
+        optimizer = keras.optimizers.SGD(1e-2)
+
+        @tf.function
+        def step(inputs, actions, rewards):
+            best = tf.argmax(online(inputs), axis=1)
+            wanted = rewards + 0.9 * tf.gather(target(inputs), best, axis=1, batch_dims=1)
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(wanted - tf.gather(online(inputs), actions, **options)))
+            gradients = tape.gradient(loss, online.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, online.trainable_variables, strict=True))
+
+        step(INPUTS[:20], np.arange(20) % 4, INPUTS[:20, 0])
+        finding = BroadcastLoss().from_lookup(loops.found[0].graph)
+        assert (finding and finding.evidence) == evidence
+
+    def test_of_a_column_and_the_row_of_a_target_network(self, loops):
+        target = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+        self.train(lambda p, t: tf.reduce_mean(tf.square(p - t * target(t[:, None])[:, 0])))
+        assert difference_in(loops.found[0].graph) == ([20, 1], [20])
+
+    @pytest.mark.parametrize(
         ("numbers", "rows"),
         [
             (np.array([0, 1] * 10), RowsRead(20, 20, {0: 10, 1: 10})),

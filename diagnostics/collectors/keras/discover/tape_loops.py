@@ -139,14 +139,14 @@ class TapeLoopFinder:
             self._recorder.ended(sources, gradients)
             self.unapplied.asked(target, sources)
         if not tf.executing_eagerly():  # also within `fit`
-            self._read(target)
+            self._read(target, sources)
         elif not self._paused:
             self._note(target, gradients)
             self._asked += 1
 
-    def _read(self, target: Any) -> None:
+    def _read(self, target: Any, sources: Any) -> None:
         symbolic = isinstance(target, tf.Tensor) and target.shape.rank == 0
-        self._graph = loss_graph(target) if symbolic else None
+        self._graph = loss_graph(target, sources) if symbolic else None
 
     def _note(self, target: Any, gradients: Any) -> None:
         if not isinstance(target, tf.Tensor) or target.shape.rank != 0 or not target.dtype.is_floating:
@@ -236,11 +236,13 @@ class TracedLoss(NamedTuple):
     depending: set[Any]
 
 
-def graph_of(loss: Any) -> TracedLoss:
+def graph_of(loss: Any, sources: Any = None) -> TracedLoss:
     """Find the operations next to a loss, and which of them depend on weights and on arguments.
 
     Args:
         loss: a symbolic tensor () within a function that is being traced.
+        sources: variables; if these are found, other weights, such as those of a target network, do not count,
+            nor does the choice of the largest number.
     """
     readers: dict[Any, list[Any]] = {loss.op: []}
     waiting = deque([loss.op])
@@ -256,12 +258,15 @@ def graph_of(loss: Any) -> TracedLoss:
     given = [operation for operation in readers if operation.type == "Placeholder"]
     weights = [operation for operation in given if operation.outputs[0].dtype.name == "resource"]
     arguments = [operation for operation in given if id(operation.outputs[0]) not in captured]
-    return TracedLoss(readers, arguments, reached(weights, readers), reached(arguments, readers))
+    held = [getattr(getattr(one, "_value", one), "handle", one) for one in tf.nest.flatten(sources)]
+    chosen = [one for one in weights if any(outer_value(one.outputs[0]) is handle for handle in held)]
+    trained = reached(chosen, readers, but="ArgMax") if chosen else reached(weights, readers)
+    return TracedLoss(readers, arguments, trained, reached(arguments, readers))
 
 
-def loss_graph(loss: Any) -> LossGraph:
+def loss_graph(loss: Any, sources: Any = None) -> LossGraph:
     """Describe the operations that depend on weights, between these and a loss; see `graph_of`."""
-    readers, _, trained, depending = graph_of(loss)
+    readers, _, trained, depending = graph_of(loss, sources)
     places = {operation: index for index, operation in enumerate(one for one in readers if one in trained)}
 
     def operand(tensor: Any) -> Operand:
@@ -305,12 +310,12 @@ def outer_value(tensor: Any) -> Any:
     return tensor
 
 
-def reached(operations: Iterable[Any], readers: Mapping[Any, list[Any]]) -> set[Any]:
-    """Return operations and all that depend on them."""
+def reached(operations: Iterable[Any], readers: Mapping[Any, list[Any]], but: str = "") -> set[Any]:
+    """Return operations and all that depend on them, but not through those of one type."""
     waiting, seen = list(operations), set[Any]()
     while waiting:
         operation = waiting.pop()
-        if operation not in seen:
+        if operation not in seen and operation.type != but:
             seen.add(operation)
             waiting += readers[operation]
     return seen

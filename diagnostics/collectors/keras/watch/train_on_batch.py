@@ -26,7 +26,7 @@ class TrainOnBatchRows:
     """The batches of one optimizer. What is kept does not grow with the run.
 
     Attributes:
-        images: with their masks or boxes.
+        images: with their masks, boxes or points.
     """
 
     def __init__(self) -> None:

@@ -50,8 +50,9 @@ class BroadcastLoss(MessageRule):
     ## What it does
     Compares the shapes of prediction and target if the value of the loss shows that they were broadcast, or if the
     graph of the loss contains their difference. In the graph of the first loss, the rule also looks for products
-    of two per-example values, such as a log-probability and an advantage. After a crash, it names the shapes that
-    could not be broadcast.
+    of two per-example values, such as a log-probability and an advantage. In a step that TensorFlow traced, it
+    looks for `tf.gather` without `batch_dims`, as of the values of the actions that were taken. After a crash, it
+    names the shapes that could not be broadcast.
 
     ## Why it is bad
     A prediction of shape (32, 1) minus a target of shape (32,) is a matrix of 32 by 32 differences: every
@@ -142,6 +143,25 @@ class BroadcastLoss(MessageRule):
             "example minimises this loss, so that is what the model will learn.",
             fix=traced if graph.traced else own,
             evidence={"prediction_shape": list(found[0]), "target_shape": list(found[1])},
+        )
+
+    @check
+    def from_lookup(self, graph: LossGraph) -> Finding | None:
+        """Report a lookup that pairs every row of the scores with the columns of all rows."""
+        if (found := broadcast_operands.columns_of_all(graph)) is None:
+            return None
+        size, scores = found[1][0] or "n", f"({found[1][0] or 'n'}, {found[0][1] or 'm'})"
+        return self.found(
+            f"In the step that TensorFlow traced, tf.gather(..., axis=1) looks up {size} columns in scores of "
+            f"shape {scores}, where {size} is the batch size. Without batch_dims=1, each row gets the columns of "
+            f"all rows, not just its own: the result is a matrix of shape ({size}, {size}). The loss broadcasts "
+            f"the targets of shape ({size},) to it, so every example is also trained on the columns and targets "
+            "of the others.",
+            fix=(
+                "tf.gather(scores, columns, axis=1, batch_dims=1)  # one value per row",
+                "tf.reduce_sum(scores * tf.one_hot(columns, scores.shape[1]), axis=1)",
+            ),
+            evidence={"prediction_shape": [found[1][0]] * 2, "target_shape": list(found[1])},
         )
 
     @check

@@ -1,4 +1,4 @@
-"""Masks and boxes, compared with their images as given and mirrored."""
+"""Masks, boxes and points, compared with their images as given and mirrored."""
 
 import numpy as np
 import pytest
@@ -80,6 +80,45 @@ def test_boxes(form):
     assert fits(MIRRORED, form(BOXES))[1][1] > 15
 
 
+def spots(points):
+    """Return noisy images with a bright spot at each point: shares of the sides (rows, points, 2)."""
+    x, y = (points[..., axis, None, None] * SIDE - 0.5 for axis in range(2))
+    return (np.exp(-((X - x) ** 2 + (Y - y) ** 2) / 4).sum(1) + RNG.normal(0, 0.1, (len(points), SIDE, SIDE)))[
+        :, None
+    ]
+
+
+POINTS = RNG.uniform(0.15, 0.85, (ROWS, 3, 2))
+SPOTS = spots(POINTS)
+OTHER_SIDE = np.where(TURNED[0, 0][:, None], 1 - POINTS[..., 0], POINTS[..., 0])
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda points: points,
+        lambda points: points * SIDE,
+        lambda points: 2 * points - 1,
+        lambda points: points[..., ::-1].reshape(len(points), 6),
+        lambda points: points.astype("float16"),
+    ],
+    ids=["shares", "pixels", "from the middle", "flat, y first", "half precision"],
+)
+def test_points(form):
+    mirrored = np.where(TURNED[0, 0][:, None, None, None], SPOTS[..., ::-1], SPOTS)
+    kind, as_given = fits(SPOTS, form(POINTS))
+    assert (kind, as_given[0] > 50, sum(as_given[1:])) == ("points", True, 0)
+    assert fits(mirrored, form(POINTS))[1][1] > 15
+    moved = fits(mirrored, form(np.stack([OTHER_SIDE, POINTS[..., 1]], axis=-1)))[1]
+    assert (moved[0] > 50, sum(moved[1:])) == (True, 0)
+
+
+def test_one_point_in_the_middle_of_alike_spots_fits_in_no_other_orientation():
+    pair = np.concatenate([POINTS[:, :1], 1 - POINTS[:, :1]], axis=1)
+    found = fits(spots(pair), pair.mean(axis=1))
+    assert found is None or sum(found[1]) - max(found[1]) < 6
+
+
 def test_boxes_counted_from_below_all_fit_upside_down():
     below = np.stack([BOXES[:, 0], SIDE - BOXES[:, 3], BOXES[:, 2], SIDE - BOXES[:, 1]], axis=1)
     found = fits(IMAGES, below)[1]
@@ -104,8 +143,15 @@ def test_one_of_two_alike_objects_is_labelled():
 
 @pytest.mark.parametrize(
     "targets",
-    [RNG.random((ROWS, SIDE, SIDE)) > 0.5, squares()[1], squares()[2], RNG.permutation(MASKS)],
-    ids=["noise", "masks", "boxes", "permuted"],
+    [
+        RNG.random((ROWS, SIDE, SIDE)) > 0.5,
+        squares()[1],
+        squares()[2],
+        RNG.permutation(MASKS),
+        RNG.normal(size=(ROWS, 6)),
+        RNG.random((ROWS, 5, 2)),
+    ],
+    ids=["noise", "masks", "boxes", "permuted", "six numbers", "points"],
 )
 def test_targets_of_other_images_rarely_fit(targets):
     assert sum(fits(IMAGES, targets)[1]) < ROWS / 2
@@ -118,10 +164,12 @@ def test_targets_of_other_images_rarely_fit(targets):
         RNG.normal(size=(ROWS, SIDE, SIDE)),
         RNG.normal(size=(ROWS, 4)),
         np.eye(4)[RNG.integers(0, 4, ROWS)],
+        np.eye(6)[RNG.integers(0, 6, ROWS)],
+        RNG.normal(size=(ROWS, 100, 2)),
         np.zeros(ROWS),
         np.full((ROWS, SIDE, SIDE), np.nan),
     ],
-    ids=["empty masks", "images", "numbers", "classes", "labels", "not finite"],
+    ids=["empty masks", "images", "numbers", "classes", "six classes", "many", "labels", "not finite"],
 )
 def test_other_targets_are_left(targets):
     assert fits(IMAGES, targets) is None

@@ -277,7 +277,13 @@ class TestOrientedPairs:
 class TestFlippedTargets:
     @pytest.mark.parametrize(
         ("kind", "fits"),
-        [("mask", (20, 25, 23, 19)), ("box", (40, 50, 0, 0)), ("mask", (70, 18, 0, 0)), ("box", (0, 0, 40, 50))],
+        [
+            ("mask", (20, 25, 23, 19)),
+            ("box", (40, 50, 0, 0)),
+            ("mask", (70, 18, 0, 0)),
+            ("box", (0, 0, 40, 50)),
+            ("points", (30, 30, 0, 0)),
+        ],
     )
     def test_fires_where_many_rows_fit_mirrored(self, kind, fits):
         finding = LabelsUnrelated().from_flips(OrientedPairs(96, kind=kind, fits=fits))

@@ -1,4 +1,4 @@
-"""Keeps a few images with their masks or boxes."""
+"""Keeps a few images with their masks, boxes or points."""
 
 from __future__ import annotations
 

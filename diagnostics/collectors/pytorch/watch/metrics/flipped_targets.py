@@ -1,4 +1,4 @@
-"""Keeps a few images with the masks or boxes that a loss compares the predictions with."""
+"""Keeps a few images with the masks, boxes or points that a loss compares the predictions with."""
 
 from __future__ import annotations
 

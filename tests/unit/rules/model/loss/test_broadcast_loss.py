@@ -117,6 +117,39 @@ class TestFromDifference:
         assert RULE.from_difference(graph, STRETCHED) is None
 
 
+def looked_up(scores, columns, square, target, between="Square"):
+    lookup = step("GatherV2", square, step("Add", scores, leaf(8, 4)), columns)
+    difference = step("Sub", square, target, lookup)
+    return graph_of(step("Mean", (), step(between, square, difference)), traced=True)
+
+
+ARGUMENT = constant(32, is_argument=True)
+
+
+class TestFromLookup:
+    @pytest.mark.parametrize(
+        ("size", "columns"), [(32, ARGUMENT), (None, constant(None, is_argument=True))], ids=["batch", "open"]
+    )
+    def test_fires_on_the_columns_of_all_rows(self, size, columns):
+        finding = RULE.from_lookup(looked_up((size, 4), columns, (size, size), constant(size)))
+        assert (finding.severity, finding.evidence["prediction_shape"]) == ("error", [size, size])
+
+    @pytest.mark.parametrize(
+        "graph",
+        [
+            looked_up((32, 4), ARGUMENT, (32,), constant(32)),
+            looked_up((32, 4), constant(32), (32, 32), constant(32)),
+            looked_up((32, 9), constant(3, is_argument=True), (32, 3), constant(32, 1)),
+            looked_up((32, 32), ARGUMENT, (32, 32), constant(32)),
+            looked_up((32, 4), ARGUMENT, (32, 32), constant(32), between="Softmax"),
+            looked_up((32, 4), ARGUMENT, (32, 32), constant(32, 32)),
+        ],
+        ids=["own column", "fixed columns", "quantiles", "rows", "softmax over the batch", "square target"],
+    )
+    def test_is_silent_on_other_lookups(self, graph):
+        assert RULE.from_lookup(graph) is None
+
+
 def mean_product(values, numbers, *after, size=32):
     """Return the graph of the mean of a product of a row and a column, and of operations between the two."""
     last = step("Mul", (size, size), values, numbers)
