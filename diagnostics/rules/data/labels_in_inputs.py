@@ -91,7 +91,7 @@ class LabelsInInputs(Rule):
     regression target with at least 20 different values, or each class has its own value there.
 
     If the rows are sequences, this position must be in the last time step. It may be in another step if at least
-    10 rows overlap, as windows of one series do.
+    10 rows overlap, as windows of the same series do.
 
     If the targets are the tokens of an input, the rule replaces that input with random tokens, and the trained
     model must reproduce at least 90% of them. A model that may be an autoencoder is not reported.

@@ -49,9 +49,8 @@ class UnscaledInputs(Rule):
     """Inputs or regression targets are not scaled, and training suffers.
 
     ## What it does
-    The rule requires two pieces of evidence. The first is a wrong scale of floating-point inputs, of integers that
-    look like pixels, or of regression targets. The second is evidence that the scale hurts training, in one of
-    three ways:
+    The rule requires two pieces of evidence. The first is badly scaled floating-point inputs, integers that look
+    like pixels, or regression targets. The second is evidence that the scale hurts training, in one of three ways:
 
     - The initial loss is far above chance.
     - A copy of the model learns nothing when trained on this batch with your optimizer and learning rate.

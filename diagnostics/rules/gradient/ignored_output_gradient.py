@@ -22,7 +22,7 @@ class IgnoredOutputGradient(Rule):
     ## Why it is bad
     `backward` must multiply the gradient passed to it by the derivative of the operation. If it returns the
     derivative alone, its result does not depend on the loss, and every weight before the operation moves in the
-    same direction whatever the target is. The layers after the operation still learn, so the loss may fall a
+    same direction regardless of the target. The layers after the operation still learn, so the loss may fall a
     little.
 
     ## Example
