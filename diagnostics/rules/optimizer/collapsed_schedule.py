@@ -26,6 +26,10 @@ WITHIN = 0.75  # of an epoch: a shorter tread counts batches, not epochs
 TREADS = 3  # in a staircase, before it counts as a steady fall
 UNEVEN = 0.1  # of a tread's length, plus one step: the tolerance for treads of equal length
 MOVE = "call scheduler.step() once per epoch, outside the loop over the batches"
+AFTER_STEP = (
+    "call scheduler.step() only where optimizer.step() is called",
+    "specify the scheduler's durations in optimizer steps: epochs * len(loader) // accumulate",
+)
 COMPOUNDS = (
     "compute each rate from the initial rate: initial_rate * factor**epoch, not last_rate * factor**epoch",
     "use a factor closer to 1, such as 0.95 per epoch",
@@ -68,11 +72,12 @@ class CollapsedSchedule(Rule):
     and never rises.
 
     ## Why it is bad
-    After the cut, the steps change almost nothing, and the loss stays where it was. There are three common causes:
+    After the cut, the steps change almost nothing, and the loss stays where it was. There are four common causes:
 
     - A schedule meant for epochs is stepped after every batch. After 100 batches of `ExponentialLR(gamma=0.9)`,
       the rate is 0.00003 of its initial value.
     - `decay_steps`, `milestones` or `T_max` are given in epochs even though the schedule counts batches.
+    - With gradient accumulation, the schedule is stepped after every backward pass, not once per optimizer step.
     - The function passed to `LambdaLR` returns the learning rate instead of a factor, so the optimizer uses the
       square of the rate.
 
@@ -145,7 +150,7 @@ class CollapsedSchedule(Rule):
         if losses is not None and _had_learned(losses, fall.collapsed):
             return None
         if not smooth or fall.tread == 1:
-            return self._collapsed(steps, fall, COUNTS)
+            return self._collapsed(steps, fall, *self._counted(steps))
         pace = f"The rate falls every {fall.tread} steps, and each drop starts from the already reduced rate."
         return self._collapsed(steps, fall, pace, {"torch": (MOVE, *COMPOUNDS), "keras": COMPOUNDS})
 
@@ -165,8 +170,9 @@ class CollapsedSchedule(Rule):
         if _had_learned(losses, fall.collapsed):
             return None
         often = "at every step" if fall.tread == 1 else f"every {fall.tread} steps"
+        why, fix = self._counted(steps)
         return self._collapsed(
-            steps, fall, f"The rate falls {often}, but an epoch has {epoch:.0f} steps. {COUNTS}"
+            steps, fall, f"The rate falls {often}, but an epoch has {epoch:.0f} steps. {why}", fix
         )
 
     def _collapsed(
@@ -185,6 +191,17 @@ class CollapsedSchedule(Rule):
                 "total_steps": steps.total_steps,
             },
             step=fall.collapsed,
+        )
+
+    def _counted(self, steps: StepHistory) -> tuple[str, Mapping[str, Fix] | None]:
+        """Return what the schedule may count by mistake, and the fix, if it is not the rule's own."""
+        passes = int(np.median(steps.passes))
+        if passes < 2:
+            return COUNTS, None
+        return (
+            f"Each optimizer step follows {passes} forward passes. Either the scheduler is stepped after each of "
+            "them instead of once per optimizer step, or its durations do not match the number of steps.",
+            {**self.FIXES, "torch": AFTER_STEP},
         )
 
     @check

@@ -33,6 +33,12 @@ class TestFires:
         assert finding.alternatives[0].startswith(compounds)
         assert finding.for_library("keras").fix.startswith(compounds)
 
+    def test_on_a_schedule_stepped_after_each_of_the_passes_that_a_step_accumulates(self):
+        course = history(STALLED, rates=rates(lambda step: max(0, 0.01 * (1 - step / 50))), passes=np.full(400, 8))
+        finding = judge(RULE.from_steps, course)
+        assert "follows 8 forward passes" in finding.message
+        assert finding.fix == "call scheduler.step() only where optimizer.step() is called"
+
     def test_where_the_loss_is_not_known(self):
         assert judge(RULE.from_steps, history(None, steps=400, rates=rates(lambda step: 0.8**step))) is not None
 
