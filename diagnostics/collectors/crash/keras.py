@@ -227,7 +227,8 @@ def _by_model(crash: Crash, one: Any, other: Any) -> tuple[Any, Any]:
 @RECOGNISERS.reading("keras-tokens")
 def _token_beyond_embedding(crash: Crash, found: Found) -> TokenBeyondEmbedding | None:
     within = crash.facts.message.lower() + " ".join(frame.file for frame in crash.facts.frames)
-    if "embedding" not in within:
+    alone = re.match(r"indices\[\d+,", found[0]) and not crash.facts.frames  # a table of ids, and nothing else
+    if "embedding" not in within and not alone:
         return None
     return TokenBeyondEmbedding(offending=int(found["id"]), rows=int(found["rows"]))
 

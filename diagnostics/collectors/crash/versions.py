@@ -49,7 +49,13 @@ def _changed(change: dict[str, Any], caller: str | None, crash: CrashFacts) -> K
     by = f" The call is in {caller}." if caller and caller.replace("_", "-") != package else ""
     instead = change.get("instead", {}).get(name)
     use = f"{instead}, in place of {name}" if instead else f"leave out {name}"
-    return _told(change.get("said", change["kind"]), crash, **{**change, "by": by, "use": use})
+    kind = change.get("said", change["kind"])
+    if (
+        by and f"{kind} elsewhere" in tables(HISTORY)["said"]
+    ):  # another package's import, which the user cannot edit
+        kind = f"{kind} elsewhere"
+    by_name = entries("pip").get(caller, caller)
+    return _told(kind, crash, **{**change, "by": by, "use": use, "caller": by_name})
 
 
 def _lacking(owner: str, name: str, kind: str, caller: str | None, crash: CrashFacts) -> KnownFailure:
@@ -63,6 +69,8 @@ def _lacking(owner: str, name: str, kind: str, caller: str | None, crash: CrashF
         return _told("alias of a number" if name in ("int", "float") else "alias", crash, by=by, **held)
     pip, of = entries("pip"), top if top.islower() else ""
     held |= {"lacks": tables(HISTORY)["lacks"][kind].format_map(held)}
+    if kind == "attribute" and crash.frames and crash.frames[-1].file.endswith("torch/nn/modules/module.py"):
+        return _told("part of a module", crash, **held)
     if caller and caller != top:
         also = pip.get(of, of) if of else "and the package of that class"
         return _told("two packages", crash, both=f"{pip.get(caller, caller)} {also}", **held)
@@ -121,7 +129,7 @@ def _argument_change(crash: Crash) -> dict[str, Any] | None:
     changes = [
         change
         for change in _changes()
-        if change["kind"] != "removed name"
+        if not change["kind"].endswith(" name")
         and found["name"] == change["name"]
         and _is_call(change, found["owner"], found["call"], own, inner)
         and (of_one_library.fullmatch("{package} {kind} {call}".format_map(change)) or _mentions(change, around))
@@ -133,7 +141,7 @@ def _attribute_change(owner: str, name: str) -> dict[str, Any] | None:
     """Return what is known of an attribute or a module that is missing, or of the one that it was in."""
     # TensorFlow 2 calls its own modules so.
     path = f"{owner}.{name}.".replace("tensorflow._api.v2.", "tensorflow.")
-    changes = (change for change in _changes() if change["kind"] == "removed name")
+    changes = (change for change in _changes() if change["kind"].endswith(" name"))
     return next((change for change in changes if path.startswith(f"{change['call']}.{change['name']}.")), None)
 
 
@@ -159,6 +167,6 @@ def _changes() -> tuple[dict[str, Any], ...]:
     return tuple(
         {**release, "name": name, "kind": kind}
         for release in tables(HISTORY)["releases"]
-        for kind in ("removed", "removed name", "added")
+        for kind in ("removed", "removed name", "added", "added name")
         for name in release.get(kind, ())
     )

@@ -30,7 +30,10 @@ _FRAME = re.compile(r'^(?:> )?\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, ?i
 _EXCEPTION = re.compile(
     r"^(?P<name>[A-Za-z_][\w.]*)(?:\.<locals>\.(?P<local>\w+))?(?:\(\w+\))?(?:: ?(?P<message>.*))?$"
 )
-_ENDINGS = r"(?:Error|Exception|Interrupt|Exit|StopIteration|ArrowInvalid|TimeoutExpired|BadZipFile)"
+_ENDINGS = (
+    r"(?:Error|Exception|Interrupt|Exit|StopIteration|ArrowInvalid|TimeoutExpired|BadZipFile"
+    r"|(?:Read|Connect)Timeout|NameNotFound|DeprecatedEnv|DependencyNotInstalled)"
+)
 _KNOWN = re.compile(rf"(?:{_ENDINGS}|Warning)$")
 _SAID = rf"(?P<said>(?P<name>[A-Za-z_][\w.]*{_ENDINGS})(?::.*|$))"
 _ALONE = re.compile(rf"^(?:(?:FAILED|ERROR) \S+::\S+ - |E {{3,}}|[ #>]+)?{_SAID}")  # or as pytest has it

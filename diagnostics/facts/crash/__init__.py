@@ -39,7 +39,8 @@ _KERAS = {"keras", "keras_hub", "tensorflow", "tf_keras"}
 _OF_KERAS = re.compile(
     r"Error when checking (?:model )?(?:input|target)|\b[Kk]eras\b|tensorflow|passed for an output of shape"
     r"|`y_(?:true|pred)`|\bShapes \(None, |`logits` and `labels`|is incompatible with the layer"
-    r"|Received: target\.shape=|^Cannot batch tensors with different shapes in component"
+    r"|Received: target\.shape=|"
+    r"^No gradients provided for any variable|^Cannot batch tensors with different shapes in component"
 )
 """Words that only Keras or TensorFlow writes."""
 

@@ -31,6 +31,10 @@ FIX = {
         "in a custom model, use keras.layers.Embedding(n, ...), where n is the largest id + 1",
     ),
 }
+TRUNCATE = (
+    "if a sequence is longer than the model's maximum: tokenizer(..., truncation=True, max_length=512), or "
+    "model.config.max_position_embeddings"
+)
 NOT_NEGATIVE = "pad the input with the pad token's id instead of -100"
 NOT_FOUND = (
     "give missing words an id of at least 0: index.get(word, -1), str.find and pandas category codes return -1 "
@@ -152,7 +156,7 @@ class TokenIdsOutOfRange(MessageRule):
             "An embedding got an index beyond its last row: either a token id outside the vocabulary, or a "
             "position beyond the maximum sequence length. "
             f"{not_known('the index and the number of rows', crash.live)}",
-            fix=FIX,
+            fix={library: (*fix, TRUNCATE) for library, fix in FIX.items()},
             where=crash.where,
         )
 

@@ -22,6 +22,9 @@ MODEL = "move the model to the batch's device: model.to(...), before the optimiz
 LOSS_WEIGHTS = ("weight", "pos_weight")  # arguments of PyTorch's losses
 CRITERION = "criterion.to(device), if the loss is a module: this also moves its class weights, which are a buffer"
 LINEAR = {"mat1": "the layer's input", "mat2": "the layer's weight"}  # of addmm, which a Linear calls
+_ONE_OF_TWO = re.compile(
+    r"Input type \((?P<input>[^)]{1,40})\) and (?:weight|bias) type \((?P<layer>[^)]{1,40})\)"
+)
 _FUNCTIONAL = re.compile(r"torch[\\/]nn[\\/]functional\.py$")
 _IN_LINEAR = re.compile(r"torch[\\/]nn[\\/](?:modules[\\/]linear|functional)\.py$")
 
@@ -97,17 +100,34 @@ class DeviceMismatch(MessageRule):
                 evidence={"devices": list(devices), "tensors": {}},
                 where=crash.where,
             )
+        if not symptom.tensors and (which := _ONE_OF_TWO.search(crash.message)) is not None:
+            return self._layer_or_input(crash, symptom, which["input"], which["layer"])
+        if not symptom.tensors and "meta" in devices:
+            return self.found(
+                f"An operation got tensors on {on}. A tensor on the meta device has a shape, but no data: some "
+                "weights were never loaded, or were offloaded, because the model did not fit on the GPU.",
+                fix=(
+                    "if device_map was set: device_map={'': 0}, or a smaller or quantised model that fits, so "
+                    "that nothing is offloaded",
+                    "if the model was created under init_empty_weights or torch.device('meta'): load its weights "
+                    "with load_checkpoint_and_dispatch, or load_state_dict(state, assign=True)",
+                    "low_cpu_mem_usage=False in from_pretrained, and no .to(device) on a model with a device_map",
+                ),
+                evidence={"devices": list(devices), "tensors": {}},
+                where=crash.where,
+            )
         if not symptom.tensors and len(devices) > 1 and all(device.startswith("cuda:") for device in devices):
             return self.found(
-                f"An operation got tensors on two GPUs, {on}. In a multi-GPU run, some code (a layer, a loss or a "
-                "library) creates tensors on one fixed GPU, with .cuda(), device='cuda' or device='cuda:0'. "
+                f"An operation got tensors on two GPUs, {on}. Either the model itself is spread over several GPUs "
+                "(device_map='auto', or layers moved by hand), or some code (a layer, a loss or a library) "
+                "creates tensors on one fixed GPU, with .cuda(), device='cuda' or device='cuda:0'. "
                 f"{not_known('the names of the tensors', crash.live)}",
                 fix=(
+                    "set CUDA_VISIBLE_DEVICES=0, if the code was written for one GPU",
+                    "set device_map={'': 0}, if device_map='auto' spreads the model over multiple GPUs",
                     "use device=x.device for tensors created in forward() or in the loss, and register_buffer "
                     "for lookup tables",
                     "call torch.cuda.set_device(local_rank) first, if each GPU has its own process",
-                    "set CUDA_VISIBLE_DEVICES=0, if the code was written for one GPU",
-                    "set device_map={'': 0}, if device_map='auto' spreads the model over multiple GPUs",
                 ),
                 evidence={"devices": list(devices), "tensors": {}},
                 where=crash.where,
@@ -120,6 +140,20 @@ class DeviceMismatch(MessageRule):
             f"device.{unknown}",
             fix=_fix(crash, symptom),
             evidence={"devices": list(devices), "tensors": dict(symptom.tensors)},
+            where=crash.where,
+        )
+
+    def _layer_or_input(self, crash: CrashFacts, symptom: DevicesDiffer, given: str, layer: str) -> Finding:
+        """Tell which of the two was left on the CPU: the names of their types say it."""
+        behind = "cuda" in given.lower() or given.startswith("MPS")
+        seen = "the layer's weights are on the CPU" if behind else "the input is on the CPU"
+        ahead = "the input is on the GPU" if behind else "the layer's weights are on the GPU"
+        also = "if only one layer is left behind, it is in a plain list or dict: nn.ModuleList, nn.ModuleDict"
+        return self.found(
+            f"A layer got an input of type {given}, but has weights of type {layer}: {seen}, and {ahead}. All "
+            "tensors in an operation must be on the same device.",
+            fix=(MODEL, also) if behind else FIX,
+            evidence={"devices": list(symptom.devices), "tensors": {}},
             where=crash.where,
         )
 

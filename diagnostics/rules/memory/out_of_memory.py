@@ -14,6 +14,7 @@ from diagnostics.text import join
 
 REFUSED = 100  # times the request was free; the allocator takes at most 20 MiB more than requested
 NO_BATCH_HELPS = 0.9  # of the memory: a model that needs more leaves no room for a useful batch
+FRAGMENTED = 0.1  # of the reserved memory is unused: less is what the allocator always keeps
 MOSTLY_FROZEN = 0.1  # gradients / weights, in bytes: a few hundredths for adapters or a new head on a backbone
 _TWO_MOMENTS = ("Adam", "AdamW", "NAdam", "Nadam", "RAdam")
 
@@ -31,6 +32,13 @@ LESS = {
     ),
     "keras": ('keras.mixed_precision.set_global_policy("mixed_float16"), which halves activation memory',),
 }
+LESS_DATA = (
+    "do not hold the whole dataset in one array: read each file in __getitem__, or use "
+    "np.load(path, mmap_mode='r'), np.memmap or a tf.data pipeline",
+    "use a smaller dtype: uint8 for images, float32 instead of float64, and sparse matrices for one-hot columns",
+    "print the shape just before: an unintended product of two axes, as broadcasting (n, 1) with (n,) gives, is "
+    "larger than planned",
+)
 ACCUMULATE = {
     "torch": "call optimizer.step() every two batches",
     "trainer": "set TrainingArguments(gradient_accumulation_steps=2), or twice its current value",
@@ -250,7 +258,7 @@ def _fragments(symptom: OutOfMemoryCrash) -> str:
     if _was_refused(symptom):
         return "That is far more than the request, so memory did not run out: the allocation was refused."
     unused = _unused(symptom)
-    if unused is None or symptom.tried is None or unused < symptom.tried:
+    if unused is None or symptom.tried is None or not _is_fragmented(symptom):
         return ""
     if symptom.free is not None and symptom.free >= max(unused, symptom.tried) and symptom.framework != "PyTorch":
         return (
@@ -271,6 +279,14 @@ def _fragments(symptom: OutOfMemoryCrash) -> str:
 def _was_refused(symptom: OutOfMemoryCrash) -> bool:
     """Return whether so much was free that fragmentation cannot explain the failure."""
     return symptom.free is not None and symptom.tried is not None and symptom.free >= REFUSED * symptom.tried
+
+
+def _is_fragmented(symptom: OutOfMemoryCrash) -> bool:
+    """Return whether the framework itself holds enough unused memory, and more than it always does."""
+    unused = _unused(symptom)
+    if unused is None or symptom.tried is None or unused < symptom.tried:
+        return False
+    return symptom.framework != "PyTorch" or unused >= FRAGMENTED * (symptom.reserved or 0)
 
 
 def _unused(symptom: OutOfMemoryCrash) -> int | None:
@@ -390,7 +406,6 @@ def _unless_a_batch_helps(symptom: OutOfMemoryCrash) -> Fix | None:
             "look for a limit: set_per_process_memory_fraction, a MIG slice, the pagefile on Windows",
             "restart the process, then the driver if that does not help",
         )
-    unused = _unused(symptom)
     if need is not None and symptom.capacity is not None and need.total > NO_BATCH_HELPS * symptom.capacity:
         fewer = "train fewer weights (freeze the rest, or use LoRA)"
         if need.gradients < MOSTLY_FROZEN * need.weights:
@@ -401,7 +416,7 @@ def _unless_a_batch_helps(symptom: OutOfMemoryCrash) -> Fix | None:
             "use an optimizer with less state",
             "use a smaller model or a larger GPU",
         )
-    if unused is not None and symptom.tried is not None and unused >= symptom.tried:
+    if _is_fragmented(symptom):
         return (
             "set TF_GPU_ALLOCATOR=cuda_malloc_async in the environment: CUDA's own allocator avoids fragmentation"
             if symptom.framework == "TensorFlow"
@@ -413,7 +428,9 @@ def _unless_a_batch_helps(symptom: OutOfMemoryCrash) -> Fix | None:
 
 
 def _less(symptom: OutOfMemoryCrash, crash: CrashFacts) -> Fix:
-    """Return the ways to make a training batch need less memory."""
+    """Return the ways to make a training batch, or the array that did not fit, need less memory."""
+    if symptom.framework == "NumPy":
+        return LESS_DATA
     need, way = symptom.need, _way_of_training(crash, symptom)
     if need is not None and need.batch_rows == 1:
         return ("use shorter sequences (a smaller max_length)", *LESS[way])

@@ -83,6 +83,11 @@ def fix_shapes(prediction: Shape | None, target: Shape | None, in_keras: bool) -
     if prediction[:-1] == target[:-1]:
         fix = "if the target has the wrong shape, fix the code that creates it"
         return f"give the last layer {count_of(target[-1] or 0, 'output')}", fix
+    if in_keras and len(target) == len(prediction) + 1 > 2 and target[-1] == prediction[-1] == target[-2]:
+        return (
+            "use to_categorical once: these targets were one-hot before",
+            f"give the model targets with the output's shape, {prediction}",
+        )
     if None in (*prediction[1:], *target[1:]):
         return (
             f"give the model targets with the output's shape, {prediction}",

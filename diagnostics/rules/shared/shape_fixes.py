@@ -70,9 +70,12 @@ def _of_rows(symptom: LayerMisfit) -> Repair:
         if rows == each or (square and got > 1):
             examples = rows // each
             return (
-                f"If the input has more than two axes, its {rows:,} rows of {got} values are "
-                f"{count_of(examples, 'example')} of {wanted} values that were not flattened.",
-                ("call x.flatten(1) before this layer, if the input has more than two axes", change),
+                f"Its {rows:,} rows of {got} values are {count_of(examples, 'example')} of {wanted} values: they "
+                "were not flattened, or the batch axis is missing, so that flatten(1) kept the channels as rows.",
+                (
+                    "call x.flatten(1) before this layer, if the input has more than two axes",
+                    "if the code flattens already: pass a batch, model(x.unsqueeze(0)) for one example",
+                ),
             )
     return "", change
 
@@ -153,6 +156,26 @@ def _channels_last(symptom: LayerMisfit, shape: Shape) -> Repair | None:
     )
 
 
+def _channels_elsewhere(symptom: LayerMisfit, shape: Shape) -> Repair | None:
+    """Read an input that has the channels one axis later, and one example: the batch was read as channels."""
+    if symptom.library == "keras" or symptom.axis != 1 or len(shape) != 4 or shape[0] != 1:
+        return None
+    if shape[2] != symptom.wanted or symptom.wanted == 1:
+        return None
+    each = (shape[2] or 0) * (shape[3] or 0)
+    side = math.isqrt(shape[3] or 0)
+    view = f"{symptom.wanted}, {side}, {side}" if side * side == shape[3] else f"{symptom.wanted}, height, width"
+    return (
+        f"Axis 2 has size {symptom.wanted}: the input had only 3 axes, {shape[1:]}, and PyTorch read it as one "
+        f"example with {symptom.got} channels. These are probably {symptom.got} examples of {each} values without "
+        "their height and width.",
+        (
+            f"call x.view(-1, {view}) before this layer, if each example is an image",
+            "print(x.shape) just before the layer: it takes (batch, channels, height, width)",
+        ),
+    )
+
+
 def _no_axis_of_channels(symptom: LayerMisfit, shape: Shape) -> Repair | None:
     if symptom.axis != 0 or symptom.wanted != 1:
         return None
@@ -201,6 +224,7 @@ _LAST_AXIS: tuple[_Layout, ...] = (_flatten, _pool_or_move, _batch_flattened_too
 
 _AXIS_OF_CHANNELS: tuple[_Layout, ...] = (
     _channels_last,
+    _channels_elsewhere,
     _no_axis_of_channels,
     _maybe_no_axis_of_channels,
     _colours,
@@ -221,7 +245,11 @@ def _expansion(symptom: OperandsMisfit, target: Shape, tensor: Shape) -> Fix:
             "call x.squeeze(), or index x, which has more axes than the tensor it is written into",
             "print the two shapes just before the line",
         )
-    return "print the two shapes just before the line: a mask, position table or buffer has a different length"
+    return (
+        "print the two shapes just before the line: a mask, position table or buffer has a different length",
+        "if the larger size is a sequence's length: truncate to the model's maximum "
+        "(truncation=True, max_length=...)",
+    )
 
 
 def of_operands(symptom: OperandsMisfit) -> Repair:
@@ -243,7 +271,13 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
             ),
         )
     if len(shapes) != 2:
-        return "", "print the shapes just before this line, and make them match"
+        return "", (
+            "print the shapes just before this line, and make them match",
+            "in a loss: give prediction and target one shape; class indices need cross_entropy, and one-hot "
+            "targets as many classes as the model has outputs",
+            "in a skip connection: use sizes that halve without a remainder, or interpolate one tensor",
+            "with positions or a mask: truncate the sequence to the model's maximum length",
+        )
     (one, a), (other, b) = zip(names, shapes, strict=True)
     if symptom.library == "numpy" and abs(len(a) - len(b)) > 2:
         return (
@@ -270,15 +304,32 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
             f"set {drop}=True, which drops a smaller last batch",
         )
     if symptom.library == "keras":
-        return "", "change the preceding layers, or the data, so that the two sizes are equal"
+        return _of_keras_operands(a, b)
     for name, short, long in ((other, b, a), (one, a, b)):
         if len(short) < len(long) and long[: len(short)] == short:
             axes = "axis" if len(long) - len(short) == 1 else "axes"
             added = ".unsqueeze(-1)" * (len(long) - len(short))
-            return f"{name} lacks the last {axes} of the other tensor.", f"{name}{added}"
+            seen = f"{name if symptom.tensors else name.capitalize()} lacks the last {axes} of the other."
+            if symptom.library == "numpy":
+                return seen, f"{name if symptom.tensors else 'x'}[..., None], to broadcast it along the last axis"
+            return seen, f"{name if symptom.tensors else 'x'}{added}"
     if len(a) == len(b) == 2 and a == b[::-1]:
         return "One is the transpose of the other.", (f"{other}.T", f"{one}.T")
     return "", "make the sizes equal, or make one of them 1 along an axis that should broadcast"
+
+
+def _of_keras_operands(a: Shape, b: Shape) -> Repair:
+    for flat, other in ((a, b), (b, a)):
+        if len(flat) == 1 < len(other) and None not in other and flat[0] == math.prod(other):  # type: ignore[arg-type]
+            return f"{flat[0]} is {' x '.join(map(str, other))}: one of the two is the other, flattened.", (
+                "leave out the reshape or flatten, or flatten both",
+                "if one is the target: give y the shape of the model's output",
+            )
+    return "", (
+        "change the preceding layers, or the data, so that the two sizes are equal",
+        "if this is a loss or a metric: give y the shape of the model's output, with as many columns as the last "
+        "layer has outputs",
+    )
 
 
 def _matrix_product(one: str, a: Shape, other: str, b: Shape) -> str:
@@ -445,12 +496,17 @@ def _of_torch(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
             return f"The input's last axis has size {channels}: the channels are last.", (
                 f"use {move}.unsqueeze(0) before this layer, if x is one example without a batch axis",
             )
-    if name.startswith("Conv") and shape is not None and len(shape) == 2 and channels and shape[1]:
-        side = math.isqrt(shape[1] // channels)
-        if fewest == 3 and side > 1 and side * side * channels == shape[1]:
+    if name.startswith("Conv") and shape is not None and len(shape) == 2 and shape[1]:
+        side = math.isqrt(shape[1] // (channels or 1))
+        if channels and fewest == 3 and side > 1 and side * side * channels == shape[1]:
             return (
                 f"{shape[1]} = {channels} x {side} x {side}.",
                 f"call x.view(-1, {channels}, {side}, {side}) before this layer, if each row is an image",
+            )
+        if fewest == 3 and not channels and side > 4 and side * side == shape[1]:
+            return f"{shape[1]} = {side} x {side}: each row may be a flattened image.", (
+                f"call x.view(-1, 1, {side}, {side}) before this layer, if each row is an image",
+                "call x[None, None] before this layer, if x is one image without batch and channel axes",
             )
         if fewest == 2 and channels == 1:
             return "", "call x.unsqueeze(1) before this layer"

@@ -175,10 +175,14 @@ WHOLE = {  # texts of which the message alone is not enough, with rule and the b
     ),
     "a package that is missing after an upgrade": (
         "installation-mismatch",
-        "install the dependency, and restart",
+        "python -m pip install -U the package that the message names",
         f"{_NO_ACCELERATE}\nIt began after upgrading transformers.",
     ),
-    "a package that is missing": ("installation-mismatch", "install the dependency, and restart", _NO_ACCELERATE),
+    "a package that is missing": (
+        "installation-mismatch",
+        "python -m pip install -U the package that the message names",
+        _NO_ACCELERATE,
+    ),
     "text in a loss": ("dtype-mismatch", "encode class names with keras.layers.StringLookup", _CAST),
     "weights of a loss": (
         "device-mismatch",

@@ -52,7 +52,7 @@ NONE = "'NoneType' object has no attribute '{}'"
             "A module was imported, and has no scalar_summary",
         ),
         ("TypeError", "got an unexpected keyword argument 'depth'", None, "The class that is made there takes no"),
-        ("KeyError", "7", "table[label]", "A label, id or index 7 is met that table was not made for"),
+        ("KeyError", "7", "table[label]", "table has no entry 7. A dict has keys, not positions"),
         ("KeyError", "'model'", "net.load_state_dict(checkpoint['model'])", "checkpoint has no part 'model'"),
         ("KeyError", "'mask'", "batch['mask'].to(d)", "batch has no 'mask': print its keys. What made it names"),
         ("KeyError", "'RANK'", "os.environ['RANK']", "The environment variable RANK is not set"),

@@ -88,6 +88,7 @@ class LabelsOutOfRange(MessageRule):
             f"{not_known('the number of outputs and the examples with that label', live=False)}",
             fix=(
                 symptom.outputs_setting.format("n") + ", where n is the largest label + 1",
+                "if the labels start at 1, subtract 1 from each label",
                 "call print(labels.unique()) on the CPU; if a mask holds colours, map them to classes 0..C-1",
                 "give the loss ignore_index=255, if 255 marks pixels to ignore",
             ),

@@ -177,6 +177,10 @@ def prefix_of(symptom: CheckpointKeysDiffer, in_part: bool = False) -> str | Non
         in_part: whether the checkpoint may also hold other parts, without that prefix.
     """
     missing, unexpected = set(symptom.missing), set(symptom.unexpected)
+    for keys, others, sign in ((unexpected, missing, ""), (missing, unexpected, "-")):
+        for prefix in ("module.", "_orig_mod.") if keys and not others else ():  # the other half was cut off
+            if all(key.startswith(prefix) for key in keys):
+                return sign + prefix
     for longer, shorter, sign in ((unexpected, missing, ""), (missing, unexpected, "-")):
         for key in sorted(longer)[:MOST_TRIED] if shorter else ():
             ends = [end for end in shorter if key.endswith("." + end)]
