@@ -334,6 +334,23 @@ def test_finds_a_backward_that_reads_no_gradient(function, given):
     assert evidence == (given and {"function": function.__name__, "given": given, "shape": [4, 3]})
 
 
+EDGES = torch.randint(0, 40, (90, 2), generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize(("edges", "named"), [(EDGES, True), (EDGES.T, False)], ids=["pairs", "both ends"])
+@pytest.mark.parametrize("adds", ["index_add", "scatter_add", "index_put"])
+def test_finds_messages_between_the_ends_of_two_edges(edges, named, adds):
+    state = nn.Linear(6, 8)(torch.randn(40, 6))
+    sent, end = nn.Linear(8, 8)(state[edges[0]]).relu(), edges[1]
+    nothing = torch.zeros(40, 8)
+    if adds == "index_put":
+        received = nothing.index_put((end,), sent, accumulate=True)
+    else:
+        received = getattr(nothing, adds)(0, end if adds == "index_add" else end[:, None].expand_as(sent), sent)
+    evidence = found(ScrambledAxes().from_messages, graph_of((state + received).square().mean()))
+    assert evidence == ({"nodes": 40, "messages": 2} if named else None)
+
+
 def test_the_graph_of_the_first_step_of_a_script_is_judged():
     run = ScriptObserver()
     try:

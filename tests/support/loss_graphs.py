@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from diagnostics.facts.loss_graph import LEAF, CustomBackward, LossGraph, Node, Operand
+from diagnostics.facts.loss_graph import LEAF, CustomBackward, LossGraph, Node, Operand, RowsRead
 
 
 @dataclass(eq=False)
@@ -16,6 +16,7 @@ class Step:
     shape: tuple[int | None, ...]
     reads: tuple[Step | Operand, ...] = ()
     backward: CustomBackward | None = None
+    rows: RowsRead | None = None
     lengths: tuple[float, float] | None = None  # of its vectors, where a product reads it
 
 
@@ -41,5 +42,7 @@ def graph_of(loss: Step, **fields: Any) -> LossGraph:
     def operand(read: Step | Operand) -> Operand:
         return Operand(places[read], read.shape, lengths=read.lengths) if isinstance(read, Step) else read
 
-    nodes = (Node(one.operation, one.shape, tuple(map(operand, one.reads)), one.backward) for one in steps)
+    nodes = (
+        Node(one.operation, one.shape, tuple(map(operand, one.reads)), one.backward, one.rows) for one in steps
+    )
     return LossGraph(tuple(nodes), **fields)

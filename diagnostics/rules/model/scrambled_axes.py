@@ -11,7 +11,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.inputs import SwappedChannels
 from diagnostics.facts.loss_call import LossCall, LossCalls
-from diagnostics.facts.loss_graph import LossGraph, Node, known_sizes, numbers_at_start
+from diagnostics.facts.loss_graph import LossGraph, Node, RowsRead, known_sizes, numbers_at_start
 from diagnostics.facts.pipeline import BatchFacts
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.shared.first_found import first_found
@@ -30,6 +30,10 @@ BY_ROWS = (
 )
 """Operations to which the last axis is one thing; a squared error of two views, both scrambled, is what it was."""
 
+ADDED_BY_NUMBER = ("IndexAdd", "IndexPut", "ScatterAdd", "ScatterReduce")
+"""Operations that add messages to nodes of a graph."""
+
+NODES = 32  # least of a graph in which two messages cannot be all
 
 KINDS = 16  # least number of different values in a row: zeros and ones would agree in many orders
 
@@ -48,7 +52,9 @@ class ScrambledAxes(Rule):
     product. It also compares the shapes that sequence scores and labels had before they were flattened for the
     loss. In Keras, it checks whether the first convolution treats channels-first images as channels-last. For
     colour images and smooth signals, it compares how similar neighbouring values are in the current axis order and
-    in the other order. In PyTorch, it also compares the inputs with the tensor that reaches the first layer.
+    in the other order. In PyTorch, it also compares the inputs with the tensor that reaches the first layer,
+    and looks for layers of graph networks that look up exactly two nodes and add their messages to others, as with
+    an edge index whose axes are swapped.
 
     ## Why it is bad
     `view` and `reshape` keep the order of the numbers in memory and only change the shape. A row of C values then
@@ -89,6 +95,9 @@ class ScrambledAxes(Rule):
       places apart.
 
     The finding is then a warning.
+
+    Messages between nodes are reported as a warning if a layer looks up exactly two of at least 32 nodes and adds
+    the result to as many nodes, and no layer looks up more. The nodes must depend on weights.
 
     Two arrays in the script are reported as a warning if three conditions hold:
 
@@ -134,6 +143,24 @@ class ScrambledAxes(Rule):
             f"A view reshapes a tensor of shape {shape} to {made}. {what}, because a view does not move axes.",
             fix=f"x.permute({axes})" + ("" if len(made) == len(shape) else f".reshape({result})"),
             evidence={"shape": list(shape), "view": list(made)},
+        )
+
+    @check
+    def from_messages(self, graph: LossGraph) -> Finding | None:
+        """Report a graph network that sends two messages in all."""
+        if not (messages := [rows for index in range(len(graph.nodes)) if (rows := _messages(graph, index))]):
+            raise NotApplicable
+        nodes = messages[0].there
+        if nodes < NODES or any(rows.read != 2 for rows in messages):
+            return None
+        return self.found(
+            f"A layer of the graph network looks up 2 of {nodes:,} nodes and adds their messages to other nodes, "
+            "so it uses only two edges. An edge index of shape (edges, 2) was probably read as one of shape "
+            "(2, edges): the nodes of the first edge were taken for all sources, those of the second for all "
+            "targets. All other edges are ignored.",
+            fix="edge_index = edge_index.t().contiguous()  # shape (2, edges)",
+            severity="warning",
+            evidence={"nodes": nodes, "messages": 2},
         )
 
     @check
@@ -312,6 +339,23 @@ def _permutation(shape: tuple[int, ...], made: tuple[int, ...]) -> tuple[int, ..
         left.remove(axis)
         order.append(axis)
     return tuple(order)
+
+
+def _messages(graph: LossGraph, index: int) -> RowsRead | None:
+    """Return the rows that an operation looks up, if they are added to rows of a tensor of as many."""
+    rows = graph.nodes[index].rows
+
+    def adds(reader: Node) -> bool:
+        return reader.operation in ADDED_BY_NUMBER and _length(reader) == (rows and rows.there)
+
+    def keeps(reader: Node) -> bool:
+        return _length(reader) == (rows and rows.read)
+
+    return rows if rows is not None and graph.leads_to(index, adds, keeps) else None
+
+
+def _length(node: Node) -> int | None:
+    return node.shape[0] if node.shape else None
 
 
 def _is_scrambled(graph: LossGraph, index: int) -> bool:

@@ -5,7 +5,7 @@ import pytest
 
 from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.run.observer import ScriptObserver
-from tests.keras.programs import keras, layers
+from tests.keras.programs import keras, layers, tf
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 RANDOM = np.random.default_rng(0)
@@ -234,3 +234,21 @@ def test_facts_name_what_could_not_be_measured():
         | {"copy": "the targets are not the tokens of one of the inputs"}
         | {"statistics": "the model has no batch norm with running statistics"}
     )
+
+
+class OwnWeight(layers.Layer):
+    def build(self, shape):
+        self.w = tf.Variable(tf.random.normal((shape[-1], 8), seed=1))
+
+    def call(self, inputs):
+        return inputs @ self.w
+
+
+def test_untracked_variables_are_looked_for_before_the_time_is_over(monkeypatch):
+    def measure(subject):
+        subject._deadline = 0.0
+        return DependenceFacts()
+
+    monkeypatch.setattr("diagnostics.collectors.keras.dependence.measure.measure", measure)
+    _, found = looked_at(classifier(OwnWeight(), layers.Dense(3, "softmax")), X, LABELS)
+    assert list(found["optimizer-misses-parameters"].evidence["untracked"]) == ["own_weight/w"]

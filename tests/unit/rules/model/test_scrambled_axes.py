@@ -6,7 +6,7 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.inputs import SwappedChannels
 from diagnostics.facts.loss_call import Argument, LossCall, LossCalls
-from diagnostics.facts.loss_graph import LEAF, LossGraph, Node, Operand, numbers_at_start
+from diagnostics.facts.loss_graph import LEAF, LossGraph, Node, Operand, RowsRead, numbers_at_start
 from diagnostics.facts.pipeline import BatchFacts
 from diagnostics.facts.where import Where
 from diagnostics.facts.written import ReshapedArray, WrittenPatterns
@@ -52,6 +52,38 @@ def test_silent_on_views_that_keep_places_together(shape, made, options):
 def test_a_graph_without_views_says_nothing():
     with pytest.raises(NotApplicable):
         ScrambledAxes().from_graph(graph_of(step("Mean", (), leaf(8, 3))))
+
+
+def messages(*reads, nodes=40, into=40, by="IndexAdd"):
+    """Return the graph of layers that look up rows of the nodes, and add them to rows of others."""
+    state = leaf(nodes, 8)
+    for read in reads:
+        looked_up = step("Index", (read, 8), state, rows=RowsRead(nodes, read, None))
+        state = step("Add", (into, 8), step(by, (into, 8), step("Mul", (read, 8), looked_up)))
+    return graph_of(step("Mean", (), state))
+
+
+@pytest.mark.parametrize("by", ["IndexAdd", "ScatterAdd"])
+def test_names_a_graph_network_with_two_messages(by):
+    finding = ScrambledAxes().from_messages(messages(2, 2, by=by))
+    assert (finding.severity, finding.evidence) == ("warning", {"nodes": 40, "messages": 2})
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [messages(150), messages(1), messages(150, 2), messages(2, nodes=8, into=8)],
+    ids=["edges", "one row", "two roots", "few nodes"],
+)
+def test_silent_on_graphs_with_other_messages(graph):
+    assert ScrambledAxes().from_messages(graph) is None
+
+
+@pytest.mark.parametrize(
+    "graph", [messages(2, into=2), messages(2, by="Mm"), messages()], ids=["pooled", "compared", "no lookup"]
+)
+def test_lookups_without_messages_say_nothing(graph):
+    with pytest.raises(NotApplicable):
+        ScrambledAxes().from_messages(graph)
 
 
 def judge_flattened(scores, labels):
