@@ -39,6 +39,10 @@ RESIZE = (
     "take random crops of a fixed size during training",
     "pad_sequence(..., batch_first=True) in a custom collate_fn, for spectrograms of different durations",
 )
+MODES = (
+    "read every image in one mode: Image.open(path).convert('RGB'), or convert('L') for masks and grey images",
+    "for a mask of class numbers with three equal channels: mask[0]; one with colours must be mapped to numbers",
+)
 RESIZE_KERAS = (
     "resize before batch(): dataset.map(lambda image, label: (tf.image.resize(image, (224, 224)), label))",
     "dataset.padded_batch(...) in place of batch(), if the sizes must be kept",
@@ -148,8 +152,11 @@ class RaggedBatch(MessageRule):
             unknown = f" {not_known('the name of the column', live=True)}"
         of_arrays = _of_arrays(crash)
         swapped = images and symptom.shapes is not None and _is_swapped(*symptom.shapes)
+        channels = symptom.shapes is not None and _channels_apart(*symptom.shapes)
         if swapped:
             rectangular = f"Two axes, most likely height and width, are swapped. {rectangular}"
+        if channels:
+            rectangular = "They are images or masks of one size, but only one of them has an axis of channels"
         told = (
             "The rows of a NumPy array differ in shape, which NumPy has refused since 1.24. They are either "
             "unpadded rows of a dataset, or evaluation results with a smaller last batch or several outputs."
@@ -160,12 +167,20 @@ class RaggedBatch(MessageRule):
             told,
             fix=(*ORIENTATION, *RESIZE[:1])
             if swapped
+            else MODES
+            if channels
             else {"torch": RESIZE, "keras": RESIZE_KERAS}
             if images
             else of_arrays or _fixes([column] if column else []),
             evidence=evidence | ({"column": column} if column else {}),
             where=crash.where,
         )
+
+
+def _channels_apart(one: Sequence[int], other: Sequence[int]) -> bool:
+    """Return whether two shapes are those of an image without channels, and of one as large with channels."""
+    flat, deep = sorted((tuple(one), tuple(other)), key=len)
+    return (len(flat), len(deep)) == (2, 3) and flat in (deep[1:], deep[:2])
 
 
 def _is_swapped(one: Sequence[int], other: Sequence[int]) -> bool:

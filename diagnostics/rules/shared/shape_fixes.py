@@ -62,22 +62,25 @@ def values_each(shape: Shape) -> int | None:
 
 def _of_rows(symptom: LayerMisfit) -> Repair:
     """Handle a pasted traceback, in which PyTorch prints any input of a Linear as a matrix of rows."""
-    rows, got, wanted = symptom.rows, symptom.got, symptom.wanted
-    change = rebuilt(symptom, got)
-    if rows and wanted % got == 0 and rows % (wanted // got) == 0:
-        each = wanted // got
-        square = wanted % got**2 == 0  # square feature maps with several channels
-        if rows == each or (square and got > 1):
-            examples = rows // each
-            return (
-                f"Its {rows:,} rows of {got} values are {count_of(examples, 'example')} of {wanted} values: they "
-                "were not flattened, or the batch axis is missing, so that flatten(1) kept the channels as rows.",
-                (
-                    "call x.flatten(1) before this layer, if the input has more than two axes",
-                    "if the code flattens already: pass a batch, model(x.unsqueeze(0)) for one example",
-                ),
-            )
-    return "", change
+    return _unflattened(symptom.rows, symptom.got, symptom.wanted) or ("", rebuilt(symptom, symptom.got))
+
+
+def _unflattened(rows: int | None, got: int | None, wanted: int | None) -> Repair | None:
+    """Read rows that are the last axes of feature maps, where the layer takes whole maps."""
+    if not rows or not got or not wanted or wanted % got or rows % (wanted // got):
+        return None
+    each = wanted // got
+    square = wanted % got**2 == 0  # square feature maps with several channels
+    if rows != each and not (square and got > 1):
+        return None
+    return (
+        f"Its {rows:,} rows of {got} values are {count_of(rows // each, 'example')} of {wanted} values: they were "
+        "not flattened, or the batch axis is missing, so that flatten(1) kept the channels as rows.",
+        (
+            "call x.flatten(1) before this layer, if the input has more than two axes",
+            "if the code flattens already: pass a batch, model(x.unsqueeze(0)) for one example",
+        ),
+    )
 
 
 def _flatten(symptom: LayerMisfit, shape: Shape) -> Repair | None:
@@ -296,7 +299,10 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
             "put nn.AdaptiveAvgPool2d before flattening, so that the number of features does not depend on "
             "the image size",
         )
-        return f"If this is a Linear layer, it has in_features={b[0]}.", (linear, *of_images, fix)
+        in_features = f"If this is a Linear layer, it has in_features={b[0]}."
+        if len(a) == 2 and (repair := _unflattened(a[0], a[1], b[0])):
+            return f"{in_features} {repair[0]}", repair[1]
+        return in_features, (linear, *of_images, fix)
     if len(a) == len(b) > 1 and a[1:] == b[1:]:
         x, drop = ("tf.shape(x)", "drop_remainder") if symptom.library == "keras" else ("x.shape", "drop_last")
         return "The shapes differ only in the number of rows, that is, in the batch size.", (
