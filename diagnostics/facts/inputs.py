@@ -90,6 +90,7 @@ class PromptEnds:
             -1 before the first token.
         generated: integers (prompts, length), the last tokens of each prompt, likewise.
         continued: integers (prompts, n), the first tokens that the model wrote after each; -1 behind the last.
+        answers: integers (answers,), the first token of each answer.
         words: of these ids, as the script's tokenizer decodes them; empty if it was not found.
     """
 
@@ -98,6 +99,7 @@ class PromptEnds:
     trained: Array
     generated: Array
     continued: Array
+    answers: Array
     words: Mapping[int, str]
 
 

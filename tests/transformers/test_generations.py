@@ -159,6 +159,7 @@ def test_finds_the_tokens_before_each_answer(generations, kept):
     texts = model.generate(prompts, attention_mask=torch.tensor([[0, 1, 1], [1, 1, 1]]), max_new_tokens=3)
     found = generations.prompts_of(model, kept)
     assert (found.trained.tolist(), found.generated.tolist()) == (BEFORE, [[-1, 8, 5], [4, 6, 7]])
+    assert found.answers.tolist() == [3, 4]
     assert found.continued.tolist() == texts[:, 3:].tolist()
 
 

@@ -93,13 +93,13 @@ class Generations:
     def prompts_of(self, model: nn.Module, kept: KeptPass) -> PromptEnds | None:
         """Return the ends of a model's prompts, and the tokens before the answers in a batch of its training."""
         prompts = _of_model(self._prompts, uncompiled(model))
-        before = [] if prompts is None else _before_answers(kept)
+        before, answers = ([], []) if prompts is None else _before_answers(kept)
         if prompts is None or not before:
             return None
         trained, generated = _padded(before), _padded(prompts.ends)
         ids = np.unique(np.concatenate([trained.ravel(), generated.ravel()]))
         continued = _padded([tokens[::-1] for tokens in prompts.written])[:, ::-1]
-        return PromptEnds(trained, generated, continued, words_of(ids[ids >= 0].tolist()))
+        return PromptEnds(trained, generated, continued, np.array(answers), words_of(ids[ids >= 0].tolist()))
 
     def _begins(self, *_arguments: Any, **_options: Any) -> None:
         self._call.limit = None
@@ -162,20 +162,24 @@ def _labels_of(kept: KeptPass) -> Array | None:
     return to_array(labels) if isinstance(labels, Tensor) else None
 
 
-def _before_answers(kept: KeptPass) -> list[Array]:
-    """Return the tokens of a batch before each answer: labels that count, after tokens whose labels do not."""
+def _before_answers(kept: KeptPass) -> tuple[list[Array], list[int]]:
+    """Return the tokens of a batch before each answer, and its first token.
+
+    An answer is labels that count, after tokens whose labels do not.
+    """
     named = kept.inputs[1]
     ids, labels = to_array(named.get("input_ids", next(iter(kept.inputs[0]), None))), _labels_of(kept)
     ignored = IGNORE_INDEX if kept.ignore_index is None else kept.ignore_index
     if ids is None or labels is None or ids.ndim != 2 or ids.dtype.kind not in "iu":
-        return []
+        return [], []
     counted = _counted(ids, labels, ignored)
     mask = to_array(named.get("attention_mask"))
     real = np.ones(ids.shape, bool) if mask is None or mask.shape != ids.shape else mask == 1
     if counted is None:
-        return []
+        return [], []
     starts = np.argwhere(counted[:, 1:] & ~counted[:, :-1])[:ANSWERS]
-    return [ids[row, : place + 1][real[row, : place + 1]][-LENGTH:] for row, place in starts]
+    before = [ids[row, : place + 1][real[row, : place + 1]][-LENGTH:] for row, place in starts]
+    return before, [int(ids[row, place + 1]) for row, place in starts]
 
 
 def _counted(ids: Array, labels: Array, ignored: int) -> Array | None:

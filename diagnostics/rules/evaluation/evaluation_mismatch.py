@@ -34,7 +34,7 @@ from diagnostics.rules.shared.input_shift import (
     unit_ratio,
     usual_range,
 )
-from diagnostics.rules.shared.prompt_ends import cut_prompts
+from diagnostics.rules.shared.prompt_ends import AddedTokens, added_tokens, cut_prompts
 from diagnostics.rules.shared.unseen_tokens import UnseenTokens, unseen_tokens
 from diagnostics.text.join import among, capitalized, listed
 
@@ -126,7 +126,7 @@ class EvaluationMismatch(Rule):
     transformers was called without a length limit, the rule counts the sequences that the default length cuts off
     before an end token, and compares that length with the lengths of the targets. For a decoder that was trained
     only on answers, with the labels of the prompts ignored, the rule compares the ends of the prompts passed to
-    `generate` with the tokens before the answers in training.
+    `generate` with the tokens before the answers in training, and looks for a second start token.
 
     ## Why it is bad
     The model is evaluated on values that it has never seen, so it seems to overfit. If only the training targets
@@ -199,6 +199,11 @@ class EvaluationMismatch(Rule):
     - No prompt contains the whole separator, and at most half of the generated texts begin with the missing part.
     - At least half of the prompts' tokens occur in the training prompts (at least 90% if the prompts contain no
       part of the separator).
+
+    Prompts are also reported if at least 4 of them differ, and all have tokens that the training prompts lack:
+    they begin with two copies of the token that begins each training text once, or the same one or two tokens
+    follow the separator, and the first of them begins no answer in the first training batch. The second case
+    alone is a note.
 
     Unseen tokens are counted only if there are at least 64 training rows, and at least 32 evaluation rows with 100
     tokens in total. At least 30% of the evaluation tokens, and at least 5 different ones, must not occur in the
@@ -509,8 +514,10 @@ class EvaluationMismatch(Rule):
 
     @check
     def from_prompts(self, ends: PromptEnds) -> Finding | None:
-        """Compare the ends of the prompts of `generate` with the tokens before the answers in training."""
-        cut = cut_prompts(ends)
+        """Compare the prompts of `generate` with the tokens before the answers in training."""
+        added, cut = added_tokens(ends), cut_prompts(ends)
+        if added is not None:
+            return self._of_added(ends, added)
         if cut is None:
             return None
         answers, prompts = len(ends.trained), len(ends.generated)
@@ -535,6 +542,37 @@ class EvaluationMismatch(Rule):
                 "missing": list(absent),
                 "cause": "generation prompt",
             },
+        )
+
+    def _of_added(self, ends: PromptEnds, added: AddedTokens) -> Finding:
+        answers, prompts = len(ends.trained), len(ends.generated)
+        start = () if added.start is None else (added.start,)
+        how = []
+        if start:
+            token = _tokens(start, ends.words)
+            how.append(f"begin with {token} twice, although texts in training begin with it once")
+        if added.behind:
+            behind, before = (_tokens(ids, ends.words) for ids in (added.behind, added.before))
+            how.append(f"end with {behind} after {before}, where an answer begins in training")
+        return self.found(
+            f"The prompts passed to generate() have tokens that those in training lack. All of the last "
+            f"{prompts:,} prompts {', and '.join(how)} ({answers:,} answers checked). The model was never trained "
+            "to answer such a prompt, so the generated texts do not show what it has learned.",
+            fix=(
+                "tokenizer(prompt, add_special_tokens=False), if the prompt was made by a chat template or "
+                "contains the special tokens",
+                "build the prompts for training and for generate() with the same function, without a space at "
+                "the end",
+            ),
+            evidence={
+                "answers": answers,
+                "prompts": prompts,
+                "before": list(added.before),
+                "behind": list(added.behind),
+                "doubled_start": added.start,
+                "cause": "generation prompt",
+            },
+            severity=None if start else "note",
         )
 
     def _differs(self, found: _Mismatch) -> Finding:

@@ -292,7 +292,8 @@ class TestEndsOfPrompts:
         written = (
             np.full((len(generated), 4), 12) if continued is None else np.tile(continued, (len(generated), 1))
         )
-        return RULE.from_prompts(PromptEnds(trained, generated, written, words))
+        ends = PromptEnds(trained, generated, written, np.full(len(trained), 14), words)
+        return RULE.from_prompts(ends)
 
     def test_warns_where_the_turn_of_the_assistant_is_not_begun(self):
         finding = self.judge(self.asked(3, 2), self.asked(3))
@@ -314,6 +315,38 @@ class TestEndsOfPrompts:
     )
     def test_silent_if_the_prompts_have_the_tokens(self, generated):
         assert self.judge(self.asked(3, 2), self.asked(*generated)) is None
+
+    def test_warns_of_a_second_start_and_an_end(self):
+        prompts = np.insert(self.asked(2, 3), 1, 1, axis=1)
+        finding = self.judge(self.asked(2), prompts)
+        assert (finding.severity, finding.evidence["doubled_start"], finding.evidence["behind"]) == (
+            "warning",
+            1,
+            [3],
+        )
+
+    def test_warns_of_a_second_start_alone(self):
+        prompts = np.insert(self.asked(2), 1, 1, axis=1)
+        assert self.judge(self.asked(2), prompts).evidence["behind"] == []
+
+    def test_notes_a_token_that_begins_no_answer(self):
+        finding = self.judge(self.asked(2), self.asked(2, 40))
+        assert (finding.severity, finding.evidence["behind"]) == ("note", [40])
+
+    def test_silent_on_second_starts_in_training_too(self):
+        doubled = np.insert(self.asked(2), 1, 1, axis=1)
+        assert self.judge(doubled, doubled) is None
+
+    @pytest.mark.parametrize("end", [(2, 14, 3), (2, 40, 41, 42)], ids=["begun as in training", "begun at length"])
+    def test_silent_on_answers_that_the_script_begins(self, end):
+        assert self.judge(self.asked(2), self.asked(*end)) is None
+
+    def test_silent_on_an_end_of_some_prompts(self):
+        mixed = np.concatenate([self.asked(2, 3)[:, 1:], self.asked(2)])
+        assert self.judge(self.asked(2), mixed) is None
+
+    def test_silent_on_one_prompt_given_several_times(self):
+        assert self.judge(self.asked(2), np.repeat(self.asked(2, 3, rows=1), 12, axis=0)) is None
 
     def test_silent_if_some_prompts_have_the_tokens(self):
         mixed = np.concatenate([self.asked(11, 3), self.asked(3, 2)])
