@@ -159,7 +159,8 @@ class RaggedBatch(MessageRule):
         of_arrays = _of_arrays(crash)
         swapped = images and symptom.shapes is not None and _is_swapped(*symptom.shapes)
         channels = symptom.shapes is not None and _channels_apart(*symptom.shapes)
-        by_hand = column is None and not crash.live and not _of_tokens(crash)
+        # A collator of transformers makes tensors of lists, which fails in other words.
+        by_hand = "stack expects" in crash.message and column is None and not (crash.live or _of_tokens(crash))
         if swapped:
             rectangular = f"Two axes, most likely height and width, are swapped. {rectangular}"
         if channels:
