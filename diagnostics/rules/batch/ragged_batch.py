@@ -17,6 +17,12 @@ PAD = (
     "tokenizer(..., padding=True), where you tokenize",
     "pad_sequence(..., batch_first=True) in a custom collate_fn",
 )
+OF_TOKENS = re.compile(r"^(?:.*/)?(?:transformers|tokenizers|trl)/")  # a file in a traceback
+BY_HAND = (
+    "make all examples equally long where the data set returns them, or pad them in a custom collate_fn: "
+    "pad_sequence(..., batch_first=True)",
+    *PAD[:2],
+)
 # DataCollatorWithPadding does not pad labels; these two pad them with -100.
 PAD_LABELS = (
     "data_collator=DataCollatorForTokenClassification(tokenizer), which pads the labels too",
@@ -153,6 +159,8 @@ class RaggedBatch(MessageRule):
         of_arrays = _of_arrays(crash)
         swapped = images and symptom.shapes is not None and _is_swapped(*symptom.shapes)
         channels = symptom.shapes is not None and _channels_apart(*symptom.shapes)
+        # A collator of transformers makes tensors of lists, which fails in other words.
+        by_hand = "stack expects" in crash.message and column is None and not (crash.live or _of_tokens(crash))
         if swapped:
             rectangular = f"Two axes, most likely height and width, are swapped. {rectangular}"
         if channels:
@@ -171,7 +179,7 @@ class RaggedBatch(MessageRule):
             if channels
             else {"torch": RESIZE, "keras": RESIZE_KERAS}
             if images
-            else of_arrays or _fixes([column] if column else []),
+            else of_arrays or _fixes([column] if column else [], by_hand),
             evidence=evidence | ({"column": column} if column else {}),
             where=crash.where,
         )
@@ -196,8 +204,13 @@ def _of_arrays(crash: CrashFacts) -> Fix | None:
     return (*OBJECTS, *PAD[1:]) if by_numpy and not in_batch else None
 
 
-def _fixes(columns: Collection[str]) -> dict[str, Fix]:
-    return {"torch": PAD_LABELS if {"labels", "label"} & set(columns) else PAD, "keras": PAD_KERAS}
+def _of_tokens(crash: CrashFacts) -> bool:
+    return any(OF_TOKENS.match(frame.file) for frame in crash.frames)
+
+
+def _fixes(columns: Collection[str], by_hand: bool = False) -> dict[str, Fix]:
+    padded = BY_HAND if by_hand else PAD
+    return {"torch": PAD_LABELS if {"labels", "label"} & set(columns) else padded, "keras": PAD_KERAS}
 
 
 def _called(column: str) -> str:

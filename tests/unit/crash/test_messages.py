@@ -293,7 +293,7 @@ class TestFixes:
         shapes = "[12] at entry 0 and [9] at entry 1"
         message, fix = self.fix("RuntimeError", f"stack expects each tensor to be equal size, but got {shapes}")
         assert "nothing pads the shorter examples" in message
-        assert fix.startswith("data_collator=DataCollatorWithPadding")
+        assert fix.startswith("make all examples equally long where the data set returns them, or pad them")
 
     def test_one_hot_labels_of_a_sparse_loss_are_not_other_rows(self):
         shapes = "got logits shape [8,5] and labels shape [40]"
