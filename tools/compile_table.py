@@ -61,7 +61,7 @@ def _explained(row: dict[str, Any], kind: dict[str, Any] | None) -> dict[str, An
 
 
 def _row(rule: str, row: dict[str, Any]) -> dict[str, Any]:
-    # A page that shows a message as Markdown loses its backticks, and who types them anew types quotes.
+    # A page that shows a message as Markdown loses its backticks, and people who retype it write quotes.
     pattern = _MARKED.sub(r"""[`'"]?\1[`'"]?""", row["pattern"])
     parsed = parser.parse(python_pattern(pattern), re.ASCII)
     return {"rule": rule, **row, "pattern": pattern, "literals": literals(parsed)}
