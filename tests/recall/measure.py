@@ -339,7 +339,8 @@ def known() -> set[str]:
 def lost(outcomes: list[Outcome]) -> list[str]:
     """List the programs whose bug is no longer named first, although the record says that it was."""
     recorded = known()
-    return [o.program.name for o in outcomes if o.program.path.stem in recorded and not o.is_named_first]
+    broken = [o for o in outcomes if not o.program.is_healthy]  # some healthy twins have the same name
+    return [o.program.name for o in broken if o.program.path.stem in recorded and not o.is_named_first]
 
 
 def run_all(chosen: list[Program], jobs: int) -> list[Outcome]:
