@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any, ClassVar, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
-When = Literal["first step", "sampled", "evaluation", "end"]
+When = Literal["first step", "sampled", "evaluation", "early", "end"]
 Subject = TypeVar("Subject")
 Arguments = ParamSpec("Arguments")
 

@@ -310,14 +310,14 @@ def of_keras(
         with global_states_kept(*generators_of(model)):
             trained.model, trained.deadline = model, deadline
             trained.asked = KerasSubject(model, kept, deadline)
-            first = checks.facts("first step")
+            early = checks.facts("early")
             facts = measure(trained.asked)
             if same is not None:  # a train step draws noise, a call need not
                 asked = facts.sameness and replace(facts.sameness, known=same.known, terms=same.terms)
                 facts = replace(facts, sameness=asked or same)
             compared = reported(model, deadline)
             further = () if compared is None else (compared,)
-            found = replace(facts, trained=True), describe_model(model), *first, *checks.facts("end"), *further
+            found = replace(facts, trained=True), describe_model(model), *early, *checks.facts("end"), *further
 
         def later() -> tuple[Any, ...]:
             if began is None or (unlearned := symptom()) is None or unlearned.explained:

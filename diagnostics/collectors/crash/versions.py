@@ -50,9 +50,7 @@ def _changed(change: dict[str, Any], caller: str | None, crash: CrashFacts) -> K
     instead = change.get("instead", {}).get(name)
     use = f"{instead}, in place of {name}" if instead else f"leave out {name}"
     kind = change.get("said", change["kind"])
-    if (
-        by and f"{kind} elsewhere" in tables(HISTORY)["said"]
-    ):  # another package's import, which the user cannot edit
+    if by and f"{kind} elsewhere" in tables(HISTORY)["said"]:  # in a package that the user cannot edit
         kind = f"{kind} elsewhere"
     by_name = entries("pip").get(caller, caller)
     return _told(kind, crash, **{**change, "by": by, "use": use, "caller": by_name})

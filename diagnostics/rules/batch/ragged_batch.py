@@ -45,6 +45,7 @@ RESIZE = (
     "take random crops of a fixed size during training",
     "pad_sequence(..., batch_first=True) in a custom collate_fn, for spectrograms of different durations",
 )
+CHANNELS = 4  # of an image, at most
 MODES = (
     "read every image in one mode: Image.open(path).convert('RGB'), or convert('L') for masks and grey images",
     "for a mask of class numbers with three equal channels: mask[0]; one with colours must be mapped to numbers",
@@ -188,7 +189,9 @@ class RaggedBatch(MessageRule):
 def _channels_apart(one: Sequence[int], other: Sequence[int]) -> bool:
     """Return whether two shapes are those of an image without channels, and of one as large with channels."""
     flat, deep = sorted((tuple(one), tuple(other)), key=len)
-    return (len(flat), len(deep)) == (2, 3) and flat in (deep[1:], deep[:2])
+    if (len(flat), len(deep)) != (2, 3):
+        return False
+    return (flat == deep[1:] and deep[0] <= CHANNELS) or (flat == deep[:2] and deep[2] <= CHANNELS)
 
 
 def _is_swapped(one: Sequence[int], other: Sequence[int]) -> bool:

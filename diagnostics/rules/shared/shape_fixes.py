@@ -62,10 +62,11 @@ def values_each(shape: Shape) -> int | None:
 
 def _of_rows(symptom: LayerMisfit) -> Repair:
     """Handle a pasted traceback, in which PyTorch prints any input of a Linear as a matrix of rows."""
-    return _unflattened(symptom.rows, symptom.got, symptom.wanted) or ("", rebuilt(symptom, symptom.got))
+    change = rebuilt(symptom, symptom.got)
+    return _unflattened(symptom.rows, symptom.got, symptom.wanted, change) or ("", change)
 
 
-def _unflattened(rows: int | None, got: int | None, wanted: int | None) -> Repair | None:
+def _unflattened(rows: int | None, got: int | None, wanted: int | None, change: str) -> Repair | None:
     """Read rows that are the last axes of feature maps, where the layer takes whole maps."""
     if not rows or not got or not wanted or wanted % got or rows % (wanted // got):
         return None
@@ -74,11 +75,12 @@ def _unflattened(rows: int | None, got: int | None, wanted: int | None) -> Repai
     if rows != each and not (square and got > 1):
         return None
     return (
-        f"Its {rows:,} rows of {got} values are {count_of(rows // each, 'example')} of {wanted} values: they were "
-        "not flattened, or the batch axis is missing, so that flatten(1) kept the channels as rows.",
+        f"Its {rows:,} rows of {got} values may be {count_of(rows // each, 'example')} of {wanted} values that "
+        "were not flattened, or lack the batch axis, so that flatten(1) kept the channels as rows.",
         (
             "call x.flatten(1) before this layer, if the input has more than two axes",
             "if the code flattens already: pass a batch, model(x.unsqueeze(0)) for one example",
+            change,
         ),
     )
 
@@ -300,7 +302,7 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
             "the image size",
         )
         in_features = f"If this is a Linear layer, it has in_features={b[0]}."
-        if len(a) == 2 and (repair := _unflattened(a[0], a[1], b[0])):
+        if len(a) == 2 and (repair := _unflattened(a[0], a[1], b[0], linear)):
             return f"{in_features} {repair[0]}", repair[1]
         return in_features, (linear, *of_images, fix)
     if len(a) == len(b) > 1 and a[1:] == b[1:]:

@@ -71,8 +71,8 @@ class TestLinear:
         assert live.fix == "call x.flatten(1) before this layer"
         assert text.message == (
             "self.head (Linear) has in_features=1352, but its input has 3,328 rows of size 13. Its 3,328 rows "
-            "of 13 values are 32 examples of 1352 values: they were not flattened, or the batch axis is missing, "
-            "so that flatten(1) kept the channels as rows."
+            "of 13 values may be 32 examples of 1352 values that were not flattened, or lack the batch axis, so "
+            "that flatten(1) kept the channels as rows."
         )
 
     def test_a_layer_within_layers_is_named_as_python_reaches_it(self):

@@ -24,7 +24,7 @@ NUMBERS = 64  # of each variable, by which a change is recognised
 class UntrackedVariables(PostRunCheck):
     """Looks for variables that the answers depend on, and that the training has left as they were."""
 
-    when = "first step"  # one pass of a few rows: whatever takes longer may use up the time
+    when = "early"  # in the second look: one pass of a few rows: whatever takes longer may use up the time
     before: Mapping[str, Array] = {}  # some numbers of each, by layer and attribute
 
     def on_examined(self, model: keras.Model, pipeline: Any) -> None:
